@@ -1,0 +1,2 @@
+//! The `skerry` command.
+fn main() {}
