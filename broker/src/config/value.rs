@@ -1,0 +1,203 @@
+//! The types a setting can have: how each is read from text and what it says is allowed.
+
+use skerry_core::time::Millis;
+
+/// A type that a setting's text is read into.
+pub trait Value: Sized {
+    /// What the listing calls it.
+    const TYPE: &'static str;
+
+    /// Reads the text, already trimmed. `range` bounds the number, for types that have one.
+    ///
+    /// Errors: what is allowed, as the end of the sentence "allowed: …".
+    fn parse(text: &str, range: Range) -> Result<Self, String>;
+}
+
+/// The numbers a setting may have, both ends included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// Least.
+    pub min: i64,
+    /// Greatest.
+    pub max: i64,
+}
+
+impl Range {
+    /// For settings that are not numbers.
+    pub const NONE: Self = Self {
+        min: i64::MIN,
+        max: i64::MAX,
+    };
+
+    /// The range in words: `1 to 9`, or `-1 or more`.
+    #[must_use]
+    pub fn words(self) -> String {
+        match (self.min, self.max) {
+            (i64::MIN, i64::MAX) => "any whole number".into(),
+            (min, i64::MAX) => format!("a whole number, {min} or more"),
+            (min, max) => format!("a whole number from {min} to {max}"),
+        }
+    }
+}
+
+/// Reads a whole number in `range`.
+fn number(text: &str, range: Range) -> Result<i64, String> {
+    match text.parse::<i64>() {
+        Ok(n) if n >= range.min && n <= range.max => Ok(n),
+        _ => Err(range.words()),
+    }
+}
+
+macro_rules! numbers {
+    ($($ty:ty),*) => {$(
+        impl Value for $ty {
+            const TYPE: &'static str = "number";
+            fn parse(text: &str, range: Range) -> Result<Self, String> {
+                let n = number(text, range)?;
+                Self::try_from(n).map_err(|_| Range { min: Self::MIN as i64, max: Self::MAX as i64 }.words())
+            }
+        }
+    )*};
+}
+numbers!(i16, i32, i64, u32);
+
+impl Value for Millis {
+    const TYPE: &'static str = "milliseconds";
+    fn parse(text: &str, range: Range) -> Result<Self, String> {
+        let n = number(text, range)?;
+        u64::try_from(n).map(Millis).map_err(|_| range.words())
+    }
+}
+
+impl Value for bool {
+    const TYPE: &'static str = "boolean";
+    fn parse(text: &str, _: Range) -> Result<Self, String> {
+        match text.to_ascii_lowercase().as_str() {
+            "true" => Ok(true),
+            "false" => Ok(false),
+            _ => Err("true, false".into()),
+        }
+    }
+}
+
+impl Value for String {
+    const TYPE: &'static str = "text";
+    fn parse(text: &str, _: Range) -> Result<Self, String> {
+        if text.is_empty() {
+            return Err("text that is not empty".into());
+        }
+        Ok(text.to_owned())
+    }
+}
+
+/// A setting that may be left out; it has no default text.
+impl<T: Value> Value for Option<T> {
+    const TYPE: &'static str = T::TYPE;
+    fn parse(text: &str, range: Range) -> Result<Self, String> {
+        T::parse(text, range).map(Some)
+    }
+}
+
+/// Declares an enum whose variants have names in the configuration.
+macro_rules! choices {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $text:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name { $($(#[$vdoc])* $variant,)* }
+
+        impl $name {
+            /// Every name, in the order of declaration.
+            pub const NAMES: &'static [&'static str] = &[$($text),*];
+
+            /// The name in the configuration and on the wire.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $text,)* }
+            }
+        }
+
+        impl Value for $name {
+            const TYPE: &'static str = "choice";
+            fn parse(text: &str, _: Range) -> Result<Self, String> {
+                match text.to_ascii_lowercase() {
+                    $(t if t == $text.to_ascii_lowercase() => Ok(Self::$variant),)*
+                    _ => Err(Self::NAMES.join(", ")),
+                }
+            }
+        }
+    };
+}
+
+choices! {
+    /// Which acknowledgement waits for the disk (`skerry.flush`).
+    Flush {
+        /// `acks=all` waits for the disk, `acks=1` for the write.
+        AcksAll = "acks-all",
+        /// `acks=1` and offset commits wait for the disk too.
+        Every = "every",
+        /// Nothing waits; files are flushed every `log.flush.interval.ms`.
+        Interval = "interval",
+        /// Nothing waits and nothing is flushed but at a clean stop.
+        Never = "never",
+    }
+}
+
+choices! {
+    /// How far consumers may read (`skerry.read`).
+    Read {
+        /// Up to what is on the disk.
+        Durable = "durable",
+        /// Up to what is written.
+        Written = "written",
+    }
+}
+
+choices! {
+    /// Whether flushes and cold reads go through io_uring (`skerry.io_uring`).
+    IoUring {
+        /// Where the kernel has it.
+        Auto = "auto",
+        /// Never: blocking calls at the end of a turn.
+        Off = "off",
+    }
+}
+
+choices! {
+    /// Whose time a record bears (`message.timestamp.type`).
+    TimestampType {
+        /// The producer's.
+        CreateTime = "CreateTime",
+        /// The broker's at the append.
+        LogAppendTime = "LogAppendTime",
+    }
+}
+
+choices! {
+    /// What happens to old records (`cleanup.policy`).
+    CleanupPolicy {
+        /// Segments past the retention are removed.
+        Delete = "delete",
+        /// The last record of each key is kept.
+        Compact = "compact",
+        /// Both.
+        CompactDelete = "compact,delete",
+    }
+}
+
+choices! {
+    /// How a topic's records are compressed (`compression.type`).
+    CompressionType {
+        /// As the producer sent them.
+        Producer = "producer",
+        /// Not at all.
+        Uncompressed = "uncompressed",
+        /// gzip.
+        Gzip = "gzip",
+        /// Snappy.
+        Snappy = "snappy",
+        /// LZ4.
+        Lz4 = "lz4",
+        /// Zstandard.
+        Zstd = "zstd",
+    }
+}
