@@ -1,3 +1,10 @@
-//! The broker.
+//! The broker: every layer put together.
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)
+)]
 
 pub mod config;
+pub mod ids;
+pub mod waiters;
