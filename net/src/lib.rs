@@ -8,3 +8,29 @@
 )]
 
 pub mod host;
+pub mod pool;
+pub mod queue;
+pub mod slots;
+pub mod timer;
+
+/// No place is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full;
+
+/// A small copyable name with an index below some capacity, so that plain arrays can be keyed by it.
+pub trait Key: Copy {
+    /// The index.
+    fn index(self) -> usize;
+}
+
+impl Key for u32 {
+    fn index(self) -> usize {
+        self as usize
+    }
+}
+
+impl Key for usize {
+    fn index(self) -> usize {
+        self
+    }
+}
