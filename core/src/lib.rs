@@ -13,4 +13,5 @@
 extern crate std;
 
 pub mod meter;
+pub mod record;
 pub mod time;
