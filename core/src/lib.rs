@@ -12,6 +12,9 @@
 #[cfg(test)]
 extern crate std;
 
+pub mod blob;
+pub mod memory;
 pub mod meter;
 pub mod record;
+pub mod table;
 pub mod time;
