@@ -7,4 +7,5 @@
 
 pub mod config;
 pub mod ids;
+pub mod log;
 pub mod waiters;
