@@ -6,6 +6,7 @@
 )]
 
 pub mod config;
+pub mod crc;
 pub mod ids;
 pub mod log;
 pub mod waiters;
