@@ -13,6 +13,7 @@
 extern crate std;
 
 pub mod blob;
+pub mod machine;
 pub mod memory;
 pub mod meter;
 pub mod record;

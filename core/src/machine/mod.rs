@@ -1,0 +1,3 @@
+//! Protocol state machines: no sockets, no clock, no storage of their own.
+
+pub mod producer;
