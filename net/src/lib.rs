@@ -7,10 +7,19 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)
 )]
 
+mod clock;
+mod disk;
 pub mod host;
+pub mod linux;
+mod poll;
 pub mod pool;
 pub mod queue;
+mod ring;
+mod signal;
+mod slab;
 pub mod slots;
+mod socket;
+mod sys;
 pub mod timer;
 
 /// No place is left.
