@@ -1,6 +1,11 @@
 //! What the broker is told at start: Kafka's `server.properties`, the environment and `--override`, made into one typed
 //! [`Config`].
 
+pub mod keys;
+mod listeners;
+mod load;
+pub mod no_effect;
+mod properties;
 pub mod value;
 
 use std::net::SocketAddr;
@@ -8,6 +13,7 @@ use std::path::PathBuf;
 
 use skerry_core::time::Millis;
 
+pub use load::{Inputs, Loaded, Setting, Source, load};
 pub use value::{CleanupPolicy, CompressionType, Flush, IoUring, Read, TimestampType};
 
 /// Everything the broker is told at start. Sizes are bytes.
@@ -53,6 +59,8 @@ pub struct Config {
     pub group: GroupConfig,
     /// How much of everything there may be; taken at start.
     pub limits: Limits,
+    /// Every setting as it was said and by whom, in the order of [`keys::KEYS`].
+    pub settings: Vec<Setting>,
 }
 
 /// One place where clients connect.

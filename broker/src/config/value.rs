@@ -2,15 +2,21 @@
 
 use skerry_core::time::Millis;
 
-/// A type that a setting's text is read into.
+/// A type that a setting's text is read into. Reading allocates for `String` alone.
 pub trait Value: Sized {
     /// What the listing calls it.
     const TYPE: &'static str;
 
-    /// Reads the text, already trimmed. `range` bounds the number, for types that have one.
-    ///
-    /// Errors: what is allowed, as the end of the sentence "allowed: …".
-    fn parse(text: &str, range: Range) -> Result<Self, String>;
+    /// Reads trimmed text. `range` bounds the number, for types that have one. `None`: not [`allowed`](Value::allowed).
+    fn parse(text: &str, range: Range) -> Option<Self>;
+
+    /// What may be written, in words.
+    fn allowed(range: Range) -> String;
+
+    /// What the setting is when it has neither text nor a default. `None`: it must have one.
+    fn absent() -> Option<Self> {
+        None
+    }
 }
 
 /// The numbers a setting may have, both ends included.
@@ -29,7 +35,7 @@ impl Range {
         max: i64::MAX,
     };
 
-    /// The range in words: `1 to 9`, or `-1 or more`.
+    /// The range in words.
     #[must_use]
     pub fn words(self) -> String {
         match (self.min, self.max) {
@@ -40,61 +46,67 @@ impl Range {
     }
 }
 
-/// Reads a whole number in `range`.
-fn number(text: &str, range: Range) -> Result<i64, String> {
-    match text.parse::<i64>() {
-        Ok(n) if n >= range.min && n <= range.max => Ok(n),
-        _ => Err(range.words()),
-    }
-}
-
 macro_rules! numbers {
     ($($ty:ty),*) => {$(
         impl Value for $ty {
             const TYPE: &'static str = "number";
-            fn parse(text: &str, range: Range) -> Result<Self, String> {
-                let n = number(text, range)?;
-                Self::try_from(n).map_err(|_| Range { min: Self::MIN as i64, max: Self::MAX as i64 }.words())
+            fn parse(text: &str, range: Range) -> Option<Self> {
+                let n = text.parse::<i64>().ok()?;
+                if n < range.min || n > range.max { return None; }
+                Self::try_from(n).ok()
+            }
+            fn allowed(range: Range) -> String {
+                range.words()
             }
         }
     )*};
 }
-numbers!(i16, i32, i64, u32);
+numbers!(i32, i64, u32);
 
 impl Value for Millis {
     const TYPE: &'static str = "milliseconds";
-    fn parse(text: &str, range: Range) -> Result<Self, String> {
-        let n = number(text, range)?;
-        u64::try_from(n).map(Millis).map_err(|_| range.words())
+    fn parse(text: &str, range: Range) -> Option<Self> {
+        u64::try_from(i64::parse(text, range)?).ok().map(Millis)
+    }
+    fn allowed(range: Range) -> String {
+        range.words()
     }
 }
 
 impl Value for bool {
     const TYPE: &'static str = "boolean";
-    fn parse(text: &str, _: Range) -> Result<Self, String> {
-        match text.to_ascii_lowercase().as_str() {
-            "true" => Ok(true),
-            "false" => Ok(false),
-            _ => Err("true, false".into()),
+    fn parse(text: &str, _: Range) -> Option<Self> {
+        if text.eq_ignore_ascii_case("true") {
+            return Some(true);
         }
+        text.eq_ignore_ascii_case("false").then_some(false)
+    }
+    fn allowed(_: Range) -> String {
+        "true | false".into()
     }
 }
 
 impl Value for String {
     const TYPE: &'static str = "text";
-    fn parse(text: &str, _: Range) -> Result<Self, String> {
-        if text.is_empty() {
-            return Err("text that is not empty".into());
-        }
-        Ok(text.to_owned())
+    fn parse(text: &str, _: Range) -> Option<Self> {
+        (!text.is_empty()).then(|| text.to_owned())
+    }
+    fn allowed(_: Range) -> String {
+        "text that is not empty".into()
     }
 }
 
 /// A setting that may be left out; it has no default text.
 impl<T: Value> Value for Option<T> {
     const TYPE: &'static str = T::TYPE;
-    fn parse(text: &str, range: Range) -> Result<Self, String> {
+    fn parse(text: &str, range: Range) -> Option<Self> {
         T::parse(text, range).map(Some)
+    }
+    fn allowed(range: Range) -> String {
+        T::allowed(range)
+    }
+    fn absent() -> Option<Self> {
+        Some(None)
     }
 }
 
@@ -118,11 +130,12 @@ macro_rules! choices {
 
         impl Value for $name {
             const TYPE: &'static str = "choice";
-            fn parse(text: &str, _: Range) -> Result<Self, String> {
-                match text.to_ascii_lowercase() {
-                    $(t if t == $text.to_ascii_lowercase() => Ok(Self::$variant),)*
-                    _ => Err(Self::NAMES.join(", ")),
-                }
+            fn parse(text: &str, _: Range) -> Option<Self> {
+                $(if text.eq_ignore_ascii_case($text) { return Some(Self::$variant); })*
+                None
+            }
+            fn allowed(_: Range) -> String {
+                Self::NAMES.join(" | ")
             }
         }
     };
