@@ -41,13 +41,19 @@ pub fn read(
 ) -> Result<Vec<Listener>, Vec<Wrong>> {
     let mut wrong = Vec::new();
     let map = security_map(texts.map, &mut wrong);
-    let controllers: Vec<String> = parts(texts.controllers.unwrap_or("")).map(str::to_ascii_uppercase).collect();
+    let controllers: Vec<String> = parts(texts.controllers.unwrap_or(""))
+        .map(str::to_ascii_uppercase)
+        .collect();
     let mut advertised = endpoints(ADVERTISED, texts.advertised.unwrap_or(""), &controllers, &mut wrong);
     let mut listeners: Vec<Listener> = Vec::new();
 
     for endpoint in endpoints(LISTENERS, texts.listeners, &controllers, &mut wrong) {
         let mut refuse = |why: String| wrong.push(endpoint.wrong(LISTENERS, why));
-        let protocol = match map.iter().find(|(name, _)| *name == endpoint.name).map(|(_, p)| p.as_str()) {
+        let protocol = match map
+            .iter()
+            .find(|(name, _)| *name == endpoint.name)
+            .map(|(_, p)| p.as_str())
+        {
             Some("PLAINTEXT") => Protocol::Plaintext,
             Some(secure) => {
                 refuse(format!("{secure} is not in this release, which speaks PLAINTEXT only"));
@@ -75,7 +81,12 @@ pub fn read(
             continue;
         }
         if let Some(other) = listeners.iter().find(|other| collide(other.bind, bind)) {
-            refuse(format!("port {} is taken by {}://{}", bind.port(), other.name, other.bind));
+            refuse(format!(
+                "port {} is taken by {}://{}",
+                bind.port(),
+                other.name,
+                other.bind
+            ));
             continue;
         }
         let mine = advertised.iter().position(|a| a.name == endpoint.name);
@@ -92,7 +103,10 @@ pub fn read(
 
     for listener in &listeners {
         let Some(told) = &listener.advertised else { continue };
-        let unspecified = told.host.parse::<IpAddr>().is_ok_and(|address| address.is_unspecified());
+        let unspecified = told
+            .host
+            .parse::<IpAddr>()
+            .is_ok_and(|address| address.is_unspecified());
         if told.host.is_empty() || unspecified || told.port == 0 {
             wrong.push(Wrong {
                 key: ADVERTISED,
@@ -102,7 +116,9 @@ pub fn read(
         }
     }
     for left in &advertised {
-        let known = wrong.iter().any(|w| w.key == LISTENERS && w.part.starts_with(&left.name));
+        let known = wrong
+            .iter()
+            .any(|w| w.key == LISTENERS && w.part.starts_with(&left.name));
         if !known {
             wrong.push(left.wrong(ADVERTISED, format!("{LISTENERS} has none called {}", left.name)));
         }
@@ -223,11 +239,20 @@ mod tests {
             "localhost" => Ok(IpAddr::V4(Ipv4Addr::LOCALHOST)),
             _ => Err("name not known".into()),
         })
-        .map_err(|wrong| wrong.into_iter().map(|w| format!("{}={}: {}", w.key, w.part, w.why)).collect())
+        .map_err(|wrong| {
+            wrong
+                .into_iter()
+                .map(|w| format!("{}={}: {}", w.key, w.part, w.why))
+                .collect()
+        })
     }
 
     fn binds(listeners: &str) -> Vec<String> {
-        resolved(&texts(listeners)).unwrap().iter().map(|l| l.bind.to_string()).collect()
+        resolved(&texts(listeners))
+            .unwrap()
+            .iter()
+            .map(|l| l.bind.to_string())
+            .collect()
     }
 
     fn refusals(listeners: &str) -> Vec<String> {
@@ -251,7 +276,14 @@ mod tests {
     #[test]
     fn malformed_ones_are_named() {
         let shape = "allowed: NAME://host:port, with an IPv6 address in brackets and a port from 0 to 65535";
-        for part in ["9092", "PLAINTEXT://h", "://h:1", "PLAINTEXT://h:99999", "PLAINTEXT://::1:9092", "PLAINTEXT:h:1"] {
+        for part in [
+            "9092",
+            "PLAINTEXT://h",
+            "://h:1",
+            "PLAINTEXT://h:99999",
+            "PLAINTEXT://::1:9092",
+            "PLAINTEXT:h:1",
+        ] {
             assert_eq!(refusals(part), [format!("listeners={part}: {shape}")]);
         }
         assert_eq!(

@@ -95,26 +95,67 @@ pub fn load(inputs: &Inputs<'_>) -> Result<Loaded, Vec<String>> {
         if let Some(text) = &setting.text
             && !setting.key.accepts(text)
         {
-            problems.push(say(setting, text, &format!("allowed: {}", setting.key.allowed())));
+            problems.push(Problem::of(
+                setting,
+                text,
+                &format!("allowed: {}", setting.key.allowed()),
+            ));
         }
     }
-    let Some(values) = Settings::read(settings.iter().map(|s| s.text.as_deref())) else {
-        return Err(problems);
-    };
-    let config = assemble(inputs, settings, &values, &mut problems);
+    // A bad text is read as the default, so that what is wrong between other settings is said as well.
+    let readable = |s: &Setting| s.text.as_deref().filter(|text| s.key.accepts(text)).map(str::to_owned);
+    let texts: Vec<Option<String>> = settings
+        .iter()
+        .map(|s| readable(s).or_else(|| s.key.default.text().map(str::to_owned)))
+        .collect();
+    let config = Settings::read(texts.iter().map(Option::as_deref))
+        .and_then(|values| assemble(inputs, settings, &values, &mut problems));
     match config {
         Some(config) if problems.is_empty() => Ok(Loaded {
             config,
             notices: notices.into_iter().chain(idle_lines(&idle)).collect(),
         }),
-        _ => Err(problems),
+        _ => {
+            problems.sort_by_key(|problem| problem.place);
+            Err(problems.into_iter().map(|problem| problem.text).collect())
+        }
+    }
+}
+
+/// Something wrong, and where, so that problems come in the order of the file.
+struct Problem {
+    place: (u8, usize),
+    text: String,
+}
+
+impl Problem {
+    fn at(source: &Source, text: String) -> Self {
+        let place = match source {
+            Source::File(_, line) => (0, *line),
+            Source::Environment(_) => (1, 0),
+            Source::Override => (2, 0),
+            Source::Default => (3, 0),
+        };
+        Self { place, text }
+    }
+
+    /// Where, the key, the value, and what is wrong with it.
+    fn of(setting: &Setting, text: &str, wrong: &str) -> Self {
+        let key = setting.key.name;
+        let text = match &setting.source {
+            Source::File(name, line) => format!("{name}:{line}: {key}={text}: {wrong}"),
+            Source::Environment(variable) => format!("{variable}={text}: {wrong}"),
+            Source::Override => format!("--override {key}={text}: {wrong}"),
+            Source::Default => format!("{key}={text}: {wrong}"),
+        };
+        Self::at(&setting.source, text)
     }
 }
 
 /// The texts of all settings while they are read, and what was found on the way.
 struct Gathered {
     settings: Vec<Setting>,
-    problems: Vec<String>,
+    problems: Vec<Problem>,
     notices: Vec<String>,
     /// Settings without effect: their reason, and where each was said.
     idle: BTreeMap<&'static str, Vec<String>>,
@@ -139,7 +180,11 @@ impl Gathered {
         for entry in properties::parse(text) {
             match entry {
                 Ok(entry) => self.set(&entry.key, &entry.value, Source::File(name.into(), entry.line)),
-                Err(bad) => self.problems.push(format!("{name}:{}: {}", bad.line, bad.reason)),
+                Err(bad) => {
+                    let text = format!("{name}:{}: {}", bad.line, bad.reason);
+                    self.problems
+                        .push(Problem::at(&Source::File(name.into(), bad.line), text));
+                }
             }
         }
     }
@@ -155,7 +200,8 @@ impl Gathered {
                 None => {
                     let variables: Vec<String> = KEYS.iter().map(Key::variable).collect();
                     let near = near(name, variables.iter().map(String::as_str));
-                    self.notices.push(format!("{name}: no setting has this variable{near}; it is left aside"));
+                    self.notices
+                        .push(format!("{name}: no setting has this variable{near}; it is left aside"));
                 }
             }
         }
@@ -164,7 +210,10 @@ impl Gathered {
     fn override_(&mut self, text: &str) {
         match text.split_once('=') {
             Some((key, value)) => self.set(key.trim(), value, Source::Override),
-            None => self.problems.push(format!("--override {text}: allowed: key=value")),
+            None => {
+                let text = format!("--override {text}: allowed: key=value");
+                self.problems.push(Problem::at(&Source::Override, text));
+            }
         }
     }
 
@@ -172,7 +221,9 @@ impl Gathered {
     fn set(&mut self, name: &str, text: &str, source: Source) {
         if let Some(setting) = keys::position(name).and_then(|at| self.settings.get_mut(at)) {
             if let (Source::File(file, first), Source::File(_, line)) = (&setting.source, &source) {
-                self.notices.push(format!("{file}:{line}: {name} was already set on line {first}; this line counts"));
+                self.notices.push(format!(
+                    "{file}:{line}: {name} was already set on line {first}; this line counts"
+                ));
             }
             setting.text = Some(text.trim().to_owned());
             setting.source = source;
@@ -183,12 +234,17 @@ impl Gathered {
             };
             self.idle.entry(why).or_default().push(place);
         } else {
-            let known = KEYS.iter().map(|key| key.name).chain(no_effect::all().map(|(name, _)| name));
+            let known = KEYS
+                .iter()
+                .map(|key| key.name)
+                .chain(no_effect::all().map(|(name, _)| name));
             let near = near(name, known);
-            self.problems.push(match source {
-                Source::Override => format!("--override {name}={}: unknown setting{near}", text.trim()),
-                _ => format!("{source}: {name}={}: unknown setting{near}", text.trim()),
-            });
+            let place = match &source {
+                Source::Override => "--override ".into(),
+                other => format!("{other}: "),
+            };
+            let text = format!("{place}{name}={}: unknown setting{near}", text.trim());
+            self.problems.push(Problem::at(&source, text));
         }
     }
 }
@@ -205,17 +261,6 @@ fn near<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
-/// Where, the key, the value, and what is wrong with it.
-fn say(setting: &Setting, text: &str, wrong: &str) -> String {
-    let key = setting.key.name;
-    match &setting.source {
-        Source::File(name, line) => format!("{name}:{line}: {key}={text}: {wrong}"),
-        Source::Environment(variable) => format!("{variable}={text}: {wrong}"),
-        Source::Override => format!("--override {key}={text}: {wrong}"),
-        Source::Default => format!("{key}={text}: {wrong}"),
-    }
-}
-
 /// One line for each reason, with the settings that it holds for.
 fn idle_lines(idle: &BTreeMap<&'static str, Vec<String>>) -> impl Iterator<Item = String> {
     idle.iter().map(|(why, names)| {
@@ -225,15 +270,10 @@ fn idle_lines(idle: &BTreeMap<&'static str, Vec<String>>) -> impl Iterator<Item 
 }
 
 /// Takes the settings together. `None` when something needed is missing; what is wrong is added to `problems`.
-fn assemble(
-    inputs: &Inputs<'_>,
-    settings: Vec<Setting>,
-    s: &Settings,
-    problems: &mut Vec<String>,
-) -> Option<Config> {
+fn assemble(inputs: &Inputs<'_>, settings: Vec<Setting>, s: &Settings, problems: &mut Vec<Problem>) -> Option<Config> {
     let mut refuse = |name: &str, text: &str, wrong: &str| {
         if let Some(setting) = settings.iter().find(|setting| setting.key.name == name) {
-            problems.push(say(setting, text, wrong));
+            problems.push(Problem::of(setting, text, wrong));
         }
     };
 
@@ -260,12 +300,20 @@ fn assemble(
     };
     let data_dir = match dirs {
         Some(dir) if dir.to_string_lossy().contains(',') => {
-            refuse(dirs_key, &dir.to_string_lossy(), "allowed: one directory; everything is kept under it");
+            refuse(
+                dirs_key,
+                &dir.to_string_lossy(),
+                "allowed: one directory; everything is kept under it",
+            );
             None
         }
         Some(dir) => Some(dir),
         None => {
-            refuse("log.dirs", "", "it has no default here, as neither XDG_STATE_HOME nor HOME is set");
+            refuse(
+                "log.dirs",
+                "",
+                "it has no default here, as neither XDG_STATE_HOME nor HOME is set",
+            );
             None
         }
     };
@@ -286,7 +334,11 @@ fn assemble(
     let retention_ms = s
         .retention_ms
         .or(s.retention_minutes.map(minutes))
-        .unwrap_or(if s.retention_hours < 0 { -1 } else { minutes(s.retention_hours.saturating_mul(60)) });
+        .unwrap_or(if s.retention_hours < 0 {
+            -1
+        } else {
+            minutes(s.retention_hours.saturating_mul(60))
+        });
 
     Some(Config {
         node_id: s.node_id.unwrap_or(s.broker_id),
@@ -399,10 +451,19 @@ mod tests {
         assert_eq!(config.topic.segment_bytes, 4096);
         assert_eq!(config.topic.index_interval_bytes, 1);
         assert_eq!(config.flush, super::super::Flush::Every);
-        let source = |name| config.settings.iter().find(|s| s.key.name == name).map(|s| s.source.to_string());
+        let source = |name| {
+            config
+                .settings
+                .iter()
+                .find(|s| s.key.name == name)
+                .map(|s| s.source.to_string())
+        };
         assert_eq!(source("num.partitions").as_deref(), Some("--override"));
         assert_eq!(source("log.segment.bytes").as_deref(), Some("SKERRY_LOG_SEGMENT_BYTES"));
-        assert_eq!(source("log.index.interval.bytes").as_deref(), Some("server.properties:3"));
+        assert_eq!(
+            source("log.index.interval.bytes").as_deref(),
+            Some("server.properties:3")
+        );
         assert_eq!(source("log.dirs").as_deref(), Some("default"));
     }
 
@@ -416,14 +477,16 @@ mod tests {
             load(&inputs(file, &environment, &overrides)).unwrap_err(),
             [
                 "server.properties:1: num.partition=2: unknown setting; did you mean num.partitions?",
+                "server.properties:2: log.segment.bytes=1g: allowed: a whole number from 1024 to 2147483647",
+                "server.properties:3: auto.create.topics.enable=yes: allowed: true | false",
+                "server.properties:4: skerry.flush=fast: allowed: acks-all | every | interval | never",
                 "server.properties:5: what.is.this=1: unknown setting",
+                "server.properties:6: log.dirs=/a,/b: allowed: one directory; everything is kept under it",
+                "server.properties:7: listeners=SSL://:9093: SSL is not in this release, which speaks PLAINTEXT only",
                 "server.properties:8: \\u needs four hexadecimal digits",
+                "SKERRY_NUM_PARTITIONS=0: allowed: a whole number from 1 to 2147483647",
                 "--override fetch.max.bytes: allowed: key=value",
                 "--override skerry.reed=durable: unknown setting; did you mean skerry.read?",
-                "SKERRY_NUM_PARTITIONS=0: allowed: a whole number from 1 to 2147483647",
-                "server.properties:3: auto.create.topics.enable=yes: allowed: true | false",
-                "server.properties:2: log.segment.bytes=1g: allowed: a whole number from 1024 to 2147483647",
-                "server.properties:4: skerry.flush=fast: allowed: acks-all | every | interval | never",
             ]
         );
     }
@@ -431,12 +494,10 @@ mod tests {
     #[test]
     fn settings_that_do_not_go_together() {
         assert_eq!(
-            problems("log.dirs=/a,/b\nlisteners=SSL://:9093\ngroup.min.session.timeout.ms=9\ngroup.max.session.timeout.ms=8\nsocket.request.max.bytes=1024"),
+            problems("group.min.session.timeout.ms=9\ngroup.max.session.timeout.ms=8\nsocket.request.max.bytes=1024"),
             [
-                "server.properties:2: listeners=SSL://:9093: SSL is not in this release, which speaks PLAINTEXT only",
-                "server.properties:1: log.dirs=/a,/b: allowed: one directory; everything is kept under it",
-                "server.properties:3: group.min.session.timeout.ms=9: allowed: at most group.max.session.timeout.ms, which is 8",
-                "server.properties:5: socket.request.max.bytes=1024: allowed: more than message.max.bytes, which is 1048588",
+                "server.properties:1: group.min.session.timeout.ms=9: allowed: at most group.max.session.timeout.ms, which is 8",
+                "server.properties:3: socket.request.max.bytes=1024: allowed: more than message.max.bytes, which is 1048588",
             ]
         );
     }

@@ -5,6 +5,7 @@ pub mod keys;
 mod listeners;
 mod load;
 pub mod no_effect;
+mod process;
 mod properties;
 pub mod value;
 
@@ -14,6 +15,7 @@ use std::path::PathBuf;
 use skerry_core::time::Millis;
 
 pub use load::{Inputs, Loaded, Setting, Source, load};
+pub use process::from_process;
 pub use value::{CleanupPolicy, CompressionType, Flush, IoUring, Read, TimestampType};
 
 /// Everything the broker is told at start. Sizes are bytes.

@@ -6,19 +6,25 @@
 /// Why a known Kafka setting has no effect. `None` for a name that is not one.
 #[must_use]
 pub fn reason(name: &str) -> Option<&'static str> {
-    let exact = KEYS.iter().find(|(_, names)| names.split_whitespace().any(|n| n == name));
+    let exact = KEYS
+        .iter()
+        .find(|(_, names)| names.split_whitespace().any(|n| n == name));
     let prefixed = || PREFIXES.iter().find(|(_, prefix)| name.starts_with(prefix));
     exact.or_else(prefixed).map(|(why, _)| *why)
 }
 
 /// Every exact name with its reason.
 pub fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
-    KEYS.iter().flat_map(|(why, names)| names.split_whitespace().map(move |name| (name, *why)))
+    KEYS.iter()
+        .flat_map(|(why, names)| names.split_whitespace().map(move |name| (name, *why)))
 }
 
 /// Names that end in something of the user's.
 const PREFIXES: &[(&str, &str)] = &[
-    ("settings of one listener belong to TLS and SASL, which are not in this release", "listener.name."),
+    (
+        "settings of one listener belong to TLS and SASL, which are not in this release",
+        "listener.name.",
+    ),
     ("there is no tiered storage", "rsm.config."),
     ("there is no tiered storage", "rlmm.config."),
     ("plug-in classes are Java's", "config.providers."),
@@ -270,7 +276,10 @@ mod tests {
 
     #[test]
     fn reasons_are_found_by_name_and_prefix() {
-        assert_eq!(reason("process.roles"), Some("one node is the whole cluster: it has no controller quorum"));
+        assert_eq!(
+            reason("process.roles"),
+            Some("one node is the whole cluster: it has no controller quorum")
+        );
         assert!(reason("listener.name.internal.ssl.keystore.location").is_some());
         assert_eq!(reason("process.role"), None);
     }
