@@ -9,4 +9,6 @@ pub mod config;
 pub mod crc;
 pub mod ids;
 pub mod log;
+pub mod logging;
+pub mod startup;
 pub mod waiters;

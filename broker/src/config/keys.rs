@@ -183,7 +183,7 @@ settings! {
     compression_type: CompressionType => "compression.type" for "compression.type", text("producer"), ANY,
         "Told to clients that ask. Batches are kept as the producer sent them, whatever this says.";
     cleanup_policy: CleanupPolicy => "log.cleanup.policy" for "cleanup.policy", text("delete"), ANY,
-        "Whether old segments are removed or the last record of each key is kept.";
+        "What happens to old records. delete removes segments past the retention; compact refuses records without a key and removes nothing, as this release has no compactor.";
 
     // Retention and segments.
     retention_ms: Option<i64> => "log.retention.ms" for "retention.ms", words("log.retention.minutes"), from(-1, LONG),
