@@ -186,6 +186,9 @@ mod tests {
             wire[at] = raw;
             assert_eq!(Record::decode(&mut &wire[..]), None, "byte {at}");
         }
+        // The same record twice, but for the name of its header: empty, then null.
+        assert!(Record::decode(&mut &[16, 0, 0, 0, 1, 1, 2, 0, 1][..]).is_some());
+        assert_eq!(Record::decode(&mut &[16, 0, 0, 0, 1, 1, 2, 1, 1][..]), None);
     }
 
     #[test]

@@ -254,12 +254,14 @@ mod tests {
     fn offset_deltas_count_up() {
         let bytes = good();
         // The second record's offset delta: 61 + 9 bytes before it, then length, attributes, two bytes of delta.
-        let mut changed = bytes.clone();
-        assert_eq!(changed[74], 2);
-        changed[74] = 4;
-        let crc = crc32c(0, &changed[21..]);
-        changed[17..21].copy_from_slice(&crc.to_be_bytes());
-        assert_eq!(refusal(&changed, &RULES), BatchError::OffsetDelta { index: 1 });
+        assert_eq!(bytes[74], 2);
+        for delta in [0, 4] {
+            let mut changed = bytes.clone();
+            changed[74] = delta;
+            let crc = crc32c(0, &changed[21..]);
+            changed[17..21].copy_from_slice(&crc.to_be_bytes());
+            assert_eq!(refusal(&changed, &RULES), BatchError::OffsetDelta { index: 1 });
+        }
     }
 
     /// Goal: bytes of any kind are answered, never a panic. Method: every cut and every byte set to ends of its range.
