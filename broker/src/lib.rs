@@ -10,5 +10,7 @@ pub mod crc;
 pub mod ids;
 pub mod log;
 pub mod logging;
+pub mod memory;
 pub mod startup;
+pub mod topics;
 pub mod waiters;
