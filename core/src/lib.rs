@@ -12,10 +12,15 @@
 #[cfg(test)]
 extern crate std;
 
+pub mod api;
 pub mod blob;
+pub mod error_code;
+pub mod frame;
+pub mod header;
 pub mod machine;
 pub mod memory;
 pub mod meter;
 pub mod record;
 pub mod table;
 pub mod time;
+pub mod wire;
