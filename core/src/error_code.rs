@@ -239,7 +239,10 @@ mod tests {
     fn an_unknown_code_keeps_its_number() {
         assert_eq!(ErrorCode(999).to_string(), "error code 999");
         assert_eq!(ErrorCode(999).ok(), Err(ErrorCode(999)));
-        assert_eq!(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION.to_string(), "UNKNOWN_TOPIC_OR_PARTITION");
+        assert_eq!(
+            ErrorCode::UNKNOWN_TOPIC_OR_PARTITION.to_string(),
+            "UNKNOWN_TOPIC_OR_PARTITION"
+        );
         assert!(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION.is_retriable());
         assert!(!ErrorCode::UNKNOWN_MEMBER_ID.is_retriable());
     }

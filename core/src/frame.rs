@@ -85,6 +85,9 @@ mod tests {
         assert_eq!(error(101, 100), Some(FrameError::TooLarge(101)));
         // The first bytes of a TLS ClientHello and of an HTTP request.
         assert_eq!(error(0x1603_0100, 1 << 20), Some(FrameError::TooLarge(0x1603_0100)));
-        assert_eq!(error(i32::from_be_bytes(*b"GET "), 1 << 20), Some(FrameError::TooLarge(0x4745_5420)));
+        assert_eq!(
+            error(i32::from_be_bytes(*b"GET "), 1 << 20),
+            Some(FrameError::TooLarge(0x4745_5420))
+        );
     }
 }

@@ -146,7 +146,10 @@ mod tests {
         assert_eq!(buf[..len], [0, 3, 0, 9, 0, 0, 0, 7, 0xff, 0xff, 0]);
         assert_eq!(RequestHeader::decode(&mut Reader::new(&buf[..len])), Ok(flexible));
         for cut in 0..len {
-            assert_eq!(RequestHeader::decode(&mut Reader::new(&buf[..cut])), Err(DecodeError::Short));
+            assert_eq!(
+                RequestHeader::decode(&mut Reader::new(&buf[..cut])),
+                Err(DecodeError::Short)
+            );
         }
     }
 

@@ -214,7 +214,10 @@ impl<'a, T: Value<'a>> Value<'a> for Array<'a, T> {
         let form = form.nullable(false);
         let before = *r;
         T::skim_many(r, count, form)?;
-        let bytes = before.rest().get(..before.remaining() - r.remaining()).ok_or(DecodeError::Short)?;
+        let bytes = before
+            .rest()
+            .get(..before.remaining() - r.remaining())
+            .ok_or(DecodeError::Short)?;
         Ok(Self::Wire(Wire {
             count,
             bytes,
@@ -254,7 +257,11 @@ impl<'a, T: Value<'a>> Value<'a> for Array<'a, T> {
 /// Reads a count and holds it against the bytes that are there: an element takes at least one.
 fn take_count(r: &mut Reader<'_>, form: Form) -> Result<Option<u32>, DecodeError> {
     let Some(count) = take_length(r, form)? else {
-        return if form.is_nullable() { Ok(None) } else { Err(DecodeError::UnexpectedNull) };
+        return if form.is_nullable() {
+            Ok(None)
+        } else {
+            Err(DecodeError::UnexpectedNull)
+        };
     };
     if count > r.remaining() {
         return Err(DecodeError::Short);

@@ -18,8 +18,8 @@ pub use array::{Array, Items, Iter, Wire};
 pub(crate) use message::message;
 pub use reader::Reader;
 pub use schema::{Field, Type, Versions};
+pub(crate) use value::take_tags;
 pub use value::{Form, Message, Records, Table, Uuid, Value};
-pub(crate) use value::{put_tag, take_tags};
 #[cfg(feature = "bytes")]
 pub use writer::BufSink;
 pub use writer::{Counter, Sink, SliceWriter};

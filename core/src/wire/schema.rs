@@ -1,6 +1,7 @@
 //! What a message looks like, as a constant: for the comparison with Kafka's own definitions, and for tools that explain bytes.
 
-use super::Version;
+use super::value::{Form, Value};
+use super::{Counter, Full, Sink, Version};
 
 /// An inclusive range of versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,4 +67,57 @@ pub struct Field {
     pub tag: Option<u32>,
     /// Its default as written in the table; `None` is the type's own (zero, empty).
     pub default: Option<&'static str>,
+}
+
+/// What a table's code asks of each of its lines. The lines are constants, so all of it folds away.
+impl Field {
+    /// The form in which the field stands in line with the others; `None` when it has a tag or the version lacks it.
+    #[inline(always)]
+    pub(crate) const fn in_line(&self, form: Form) -> Option<Form> {
+        if self.tag.is_none() && self.versions.contains(form.version()) {
+            Some(form.nullable(self.nullable.contains(form.version())))
+        } else {
+            None
+        }
+    }
+
+    /// The form in which the field stands behind `tag`; `None` when that is not its tag or the version lacks it.
+    #[inline(always)]
+    pub(crate) const fn tagged(&self, tag: u32, form: Form) -> Option<Form> {
+        match self.tag {
+            Some(own) if own == tag && self.versions.contains(form.version()) => {
+                Some(form.nullable(self.nullable.contains(form.version())))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the field is to be written among the tagged ones: those at their default are left out.
+    #[inline(always)]
+    pub(crate) fn is_written<'a, T: Value<'a>>(&self, value: &T, default: &T, form: Form) -> bool {
+        self.tag.is_some() && self.versions.contains(form.version()) && !value.is_default(default)
+    }
+
+    /// Writes tag, size and value, if the field is to be written among the tagged ones.
+    #[inline(always)]
+    pub(crate) fn put_tagged<'a, S: Sink, T: Value<'a>>(
+        &self,
+        value: &T,
+        default: &T,
+        out: &mut S,
+        form: Form,
+    ) -> Result<(), Full> {
+        match self.tag.and_then(|tag| Some((tag, self.tagged(tag, form)?))) {
+            Some((tag, form)) if !value.is_default(default) => put_tag(tag, value, out, form),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn put_tag<'a, S: Sink, T: Value<'a>>(tag: u32, value: &T, out: &mut S, form: Form) -> Result<(), Full> {
+    let mut size = Counter::default();
+    value.put(&mut size, form)?;
+    out.put_unsigned_varint(tag)?;
+    out.put_unsigned_varint(u32::try_from(size.bytes()).map_err(|_| Full)?)?;
+    value.put(out, form)
 }

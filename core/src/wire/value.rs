@@ -321,7 +321,7 @@ impl<'a> Value<'a> for Records<'a> {
 
     #[inline]
     fn take(r: &mut Reader<'a>, form: Form) -> Result<Self, DecodeError> {
-        Ok(Option::<&'a [u8]>::take(r, form)?.map_or(Self::Null, Self::Bytes))
+        Ok(<Option<&'a [u8]> as Value>::take(r, form)?.map_or(Self::Null, Self::Bytes))
     }
 
     #[inline]
@@ -366,7 +366,10 @@ impl fmt::Display for Uuid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
         for group in self.0.chunks(3) {
-            let bits = group.iter().zip([16, 8, 0]).fold(0_usize, |sum, (byte, shift)| sum | usize::from(*byte) << shift);
+            let bits = group
+                .iter()
+                .zip([16, 8, 0])
+                .fold(0_usize, |sum, (byte, shift)| sum | usize::from(*byte) << shift);
             for shift in [18, 12, 6, 0].into_iter().take(group.len() + 1) {
                 let letter = ALPHABET.get(bits >> shift & 63).copied().unwrap_or_default();
                 fmt::Write::write_char(f, char::from(letter))?;
@@ -401,7 +404,9 @@ fn plain_length(length: i32) -> Result<Option<usize>, DecodeError> {
     if length == -1 {
         return Ok(None);
     }
-    usize::try_from(length).map(Some).map_err(|_| DecodeError::NegativeLength)
+    usize::try_from(length)
+        .map(Some)
+        .map_err(|_| DecodeError::NegativeLength)
 }
 
 /// Writes a length or count of four bytes, or compact.
@@ -448,7 +453,9 @@ fn take_str_bytes<'a>(r: &mut Reader<'a>, form: Form) -> Result<Option<&'a [u8]>
 
 #[inline]
 fn take_str<'a>(r: &mut Reader<'a>, form: Form) -> Result<Option<&'a str>, DecodeError> {
-    take_str_bytes(r, form)?.map(|bytes| str::from_utf8(bytes).map_err(|_| DecodeError::Utf8)).transpose()
+    take_str_bytes(r, form)?
+        .map(|bytes| str::from_utf8(bytes).map_err(|_| DecodeError::Utf8))
+        .transpose()
 }
 
 #[inline]
@@ -493,13 +500,4 @@ pub(crate) fn take_tags<'a>(
         }
     }
     Ok(())
-}
-
-/// Writes one tagged field: tag, size, value.
-pub(crate) fn put_tag<'a, S: Sink, T: Value<'a>>(out: &mut S, tag: u32, value: &T, form: Form) -> Result<(), Full> {
-    let mut size = Counter::default();
-    value.put(&mut size, form)?;
-    out.put_unsigned_varint(tag)?;
-    out.put_unsigned_varint(u32::try_from(size.bytes()).map_err(|_| Full)?)?;
-    value.put(out, form)
 }

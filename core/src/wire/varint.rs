@@ -51,7 +51,14 @@ mod tests {
 
     #[test]
     fn zigzag_goes_there_and_back() {
-        for (signed, folded) in [(0, 0), (-1, 1), (1, 2), (-2, 3), (i64::MAX, u64::MAX - 1), (i64::MIN, u64::MAX)] {
+        for (signed, folded) in [
+            (0, 0),
+            (-1, 1),
+            (1, 2),
+            (-2, 3),
+            (i64::MAX, u64::MAX - 1),
+            (i64::MIN, u64::MAX),
+        ] {
             assert_eq!(zigzag(signed), folded);
             assert_eq!(unzigzag(folded), signed);
         }
@@ -71,6 +78,9 @@ mod tests {
     #[test]
     fn bytes_are_the_documented_ones() {
         assert_eq!(unsigned(300)[..2], [0xac, 0x02]);
-        assert_eq!(unsigned(u64::MAX), [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01]);
+        assert_eq!(
+            unsigned(u64::MAX),
+            [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01]
+        );
     }
 }
