@@ -229,7 +229,7 @@ impl Gathered {
             setting.source = source;
         } else if let Some(why) = no_effect::reason(name) {
             let place = match &source {
-                Source::File(file, line) => format!("{name} ({file}:{line})"),
+                Source::File(_, line) => format!("{name} (line {line})"),
                 _ => format!("{name} ({source})"),
             };
             self.idle.entry(why).or_default().push(place);
@@ -543,8 +543,8 @@ mod tests {
                 "server.properties:4: node.id was already set on line 3; this line counts",
                 "SKERRY_PORT_9092_TCP: no setting has this variable; it is left aside",
                 "SKERRY_NUM_PARTITION: no setting has this variable; did you mean SKERRY_NUM_PARTITIONS?; it is left aside",
-                "process.roles (server.properties:1), controller.quorum.voters (server.properties:5) have no effect: one node is the whole cluster: it has no controller quorum",
-                "num.io.threads (server.properties:2) has no effect: one thread serves every connection, with no queue between its parts",
+                "process.roles (line 1), controller.quorum.voters (line 5) have no effect: one node is the whole cluster: it has no controller quorum",
+                "num.io.threads (line 2) has no effect: one thread serves every connection, with no queue between its parts",
             ]
         );
     }
