@@ -279,9 +279,8 @@ impl<M: Memory> Groups<M> {
         let mut draft = self.draft(key, join, stored, false)?;
         let led = self.group(key).is_some_and(|group| group.leader == old);
         self.answer_waiting(now, old, Answer::Refused(GroupError::FencedInstanceId), answers);
-        let mut owes_sync = false;
+        let owes_sync = self.member(old).is_some_and(|member| member.owes_sync);
         if let Some(mut gone) = self.take_member(old) {
-            owes_sync = gone.owes_sync;
             draft.assignment = core::mem::take(&mut gone.assignment);
             self.free_blobs(gone);
         }
