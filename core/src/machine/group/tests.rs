@@ -1207,3 +1207,38 @@ fn random_run(seed: u64) {
         "seed {seed}"
     );
 }
+
+#[test]
+fn waiting_for_the_leader_keeps_a_member_alive_and_renews_its_session() {
+    let mut world = World::new(settings());
+    let [a, b, s] = world.completing();
+    let waiting = [world.sync(&b, 1, &[]), world.sync(&s, 1, &[])];
+    for _ in 0..4 {
+        world.pass(Millis(9_000));
+        world.heartbeat(&a, None, 1).unwrap();
+    }
+    world.sync(&a, 1, &[]);
+    assert!(waiting.iter().all(|waiter| world.answer(*waiter).is_some()));
+    world.pass(Millis(9_000));
+    assert_eq!((world.state(), world.view().len()), (StateId::Stable, 3));
+}
+
+#[test]
+fn an_interrupted_assignment_is_forgotten() {
+    let mut world = World::new(settings());
+    let [a, b, s] = world.stable();
+    world.join(Ask { member: &a, ..ASK });
+    assert_eq!(world.assignment(&b), b"1", "until the next one it stands");
+    world.join(Ask { member: &b, ..ASK });
+    world.join(Ask {
+        member: &s,
+        instance: Some("s"),
+        ..ASK
+    });
+    assert_eq!(world.state(), StateId::CompletingRebalance);
+    world.join(ASK);
+    assert_eq!(
+        (world.state(), world.assignment(&b)),
+        (StateId::PreparingRebalance, Vec::new())
+    );
+}
