@@ -5,13 +5,23 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)
 )]
 
+pub mod broker;
 pub mod cli;
 pub mod config;
+pub mod conn;
+pub mod coordinator;
 pub mod crc;
+pub mod dispatch;
+pub mod handler;
+pub mod holds;
 pub mod ids;
 pub mod log;
 pub mod logging;
 pub mod memory;
+pub mod observe;
+pub mod outbox;
 pub mod startup;
+pub mod state;
+pub mod tokens;
 pub mod topics;
 pub mod waiters;

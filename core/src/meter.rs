@@ -90,6 +90,16 @@ impl Cost {
         }
     }
 
+    /// What was charged since `earlier`, a former state of this account.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let mut spent = *self;
+        for (mine, theirs) in spent.by_phase.iter_mut().zip(earlier.by_phase) {
+            *mine = mine.saturating_sub(theirs);
+        }
+        spent
+    }
+
     /// Ticks charged to one phase.
     #[must_use]
     pub fn of(&self, phase: Phase) -> Ticks {

@@ -1,5 +1,7 @@
 //! What can be wrong with a record batch, and Kafka's name for each.
 
+use crate::error_code::ErrorCode;
+
 /// Which rule a batch or record breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -66,6 +68,29 @@ impl BatchError {
             | Self::Timestamp { index }
             | Self::NoKey { index } => Some(index),
             _ => None,
+        }
+    }
+
+    /// The partition's answer in a Produce reply.
+    #[must_use]
+    pub const fn code(self) -> ErrorCode {
+        match self {
+            Self::Truncated | Self::Size(_) | Self::Empty | Self::Crc => ErrorCode::CORRUPT_MESSAGE,
+            Self::Magic(0 | 1) => ErrorCode::UNSUPPORTED_FOR_MESSAGE_FORMAT,
+            Self::TooLarge => ErrorCode::MESSAGE_TOO_LARGE,
+            Self::Codec(_) | Self::ZstdTooEarly => ErrorCode::UNSUPPORTED_COMPRESSION_TYPE,
+            Self::Timestamp { .. } => ErrorCode::INVALID_TIMESTAMP,
+            Self::Magic(_)
+            | Self::ManyBatches
+            | Self::Count
+            | Self::Control
+            | Self::Transactional
+            | Self::Sequence
+            | Self::TimestampType
+            | Self::MaxTimestamp
+            | Self::Record { .. }
+            | Self::OffsetDelta { .. }
+            | Self::NoKey { .. } => ErrorCode::INVALID_RECORD,
         }
     }
 

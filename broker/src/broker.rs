@@ -1,0 +1,612 @@
+//! The one loop: what is ready gets its turn, the disk's answers go to those who wait, deadlines fire, a flush begins.
+//!
+//! Order of a pass: sleep until something is ready; note what is; take the disk's completions; fire deadlines; give each ready
+//! connection one bounded turn, first come first served; perform what the turns left behind (wake-ups, a flush). A
+//! connection that used its whole turn goes to the end of the line, so that none starves the others.
+
+use ::log::{debug, info, warn};
+use skerry_core::error_code::ErrorCode;
+use skerry_core::time::{Instant, Millis};
+use skerry_net::host::{Accepted, Event, Host, ListenerId, Net, NetError};
+use skerry_net::pool::{LargePool, PairPool};
+use skerry_net::queue::Queue;
+use skerry_net::timer::Deadlines;
+
+use crate::conn::{Buffers, Conn, End, SAVED_BYTES, Shared, Turn};
+use crate::handler::Peer;
+use crate::ids::{ConnId, PartitionIx};
+use crate::log::{Flushed, Flusher};
+use crate::logging::RateLimited;
+use crate::observe::{Observe, TurnReport};
+use crate::state::State;
+use crate::tokens;
+
+/// Connections accepted in one pass for each listener: a storm of them costs the others little.
+const ACCEPT_BUDGET: usize = 16;
+
+/// Steps of one connection's turn.
+const TURN_BUDGET: usize = 16;
+
+/// How long a graceful stop waits for replies to leave.
+const STOP_GRACE: Millis = Millis(5_000);
+
+/// Lines of one kind that peers can cause, in each [`LOG_PER`].
+const LOG_BURST: u32 = 10;
+const LOG_PER: Millis = Millis(1_000);
+
+/// After a failed accept for want of descriptors, listeners rest this long.
+const ACCEPT_REST: Millis = Millis(100);
+
+/// The broker over a machine.
+pub struct Broker<H> {
+    /// The machine.
+    pub host: H,
+    /// Every table.
+    pub state: State,
+    observe: Observe,
+    buffers: Buffers,
+    conns: Vec<Option<Conn>>,
+    generations: Vec<u32>,
+    live: usize,
+    owners: Owners,
+    ready: Queue<u32>,
+    wants_pair: Queue<u32>,
+    wants_request: Queue<u32>,
+    wants_reply: Queue<u32>,
+    wants_flush: Queue<u32>,
+    timers: Deadlines,
+    accepting: Vec<bool>,
+    completed: bool,
+    stopping: Option<Instant>,
+    scratch: Vec<u8>,
+    accept_log: RateLimited,
+    close_log: RateLimited,
+}
+
+/// Whether the loop goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pass {
+    /// Call again.
+    Running,
+    /// Stopped: everything is flushed.
+    Stopped,
+}
+
+/// Owners in the deadline heap: connections by slot, then groups, then these.
+#[derive(Clone, Copy)]
+struct Owners {
+    groups: usize,
+    housekeeping: usize,
+    flush: usize,
+    accept: usize,
+    count: usize,
+}
+
+impl Owners {
+    const fn new(connections: usize, groups: usize) -> Self {
+        let housekeeping = connections + groups;
+        Self {
+            groups: connections,
+            housekeeping,
+            flush: housekeeping + 1,
+            accept: housekeeping + 2,
+            count: housekeeping + 3,
+        }
+    }
+}
+
+impl<H: Host> Broker<H> {
+    /// Over a machine and the tables that [`State::open`] made. Takes the rest of the memory.
+    #[must_use]
+    pub fn new(host: H, state: State) -> Self {
+        let limits = state.config.limits;
+        let connections = limits.connections as usize;
+        let owners = Owners::new(connections, limits.groups as usize);
+        let small = limits.small_buffer_bytes as usize;
+        let large = state.config.request_bytes_max as usize + 4;
+        let mut timers = Deadlines::new(u32::try_from(owners.count).unwrap_or(u32::MAX));
+        timers.arm(
+            owners.housekeeping,
+            Instant::default() + state.config.retention_check_interval,
+        );
+        Self {
+            host,
+            observe: Observe::default(),
+            buffers: Buffers {
+                pairs: PairPool::new(limits.small_buffers, small, small),
+                requests: LargePool::new(limits.large_buffers, large),
+                replies: LargePool::new(limits.large_buffers, large),
+                saved: vec![0; connections * SAVED_BYTES],
+            },
+            conns: Vec::with_capacity(connections),
+            generations: vec![0; connections],
+            live: 0,
+            owners,
+            ready: Queue::new(limits.connections),
+            wants_pair: Queue::new(limits.connections),
+            wants_request: Queue::new(limits.connections),
+            wants_reply: Queue::new(limits.connections),
+            wants_flush: Queue::new(limits.connections),
+            timers,
+            accepting: vec![true; state.config.listeners.len()],
+            completed: false,
+            stopping: None,
+            scratch: vec![0; small],
+            accept_log: RateLimited::new(LOG_BURST, LOG_PER),
+            close_log: RateLimited::new(LOG_BURST, LOG_PER),
+            state,
+        }
+    }
+
+    /// Counters.
+    pub const fn observed(&self) -> &Observe {
+        &self.observe
+    }
+
+    /// Connections open now.
+    pub const fn connections(&self) -> usize {
+        self.live
+    }
+
+    /// Begins a graceful stop, as `SIGTERM` does.
+    pub fn stop(&mut self) {
+        if self.stopping.is_some() {
+            return;
+        }
+        info!("stopping: finishing replies of {} connections", self.live);
+        let now = self.host.now();
+        self.stopping = Some(now + STOP_GRACE);
+        for (slot, conn) in self.conns.iter_mut().enumerate() {
+            if let Some(conn) = conn {
+                conn.on_stop();
+                self.ready.push(slot as u32);
+            }
+        }
+    }
+
+    /// One pass of the loop.
+    pub fn pass(&mut self) -> Pass {
+        self.sleep();
+        let now = self.host.now();
+        self.accept(now);
+        if core::mem::take(&mut self.completed) {
+            self.complete(now);
+        }
+        self.fire(now);
+        self.run_ready(now);
+        self.settle(now);
+        match self.stopping {
+            Some(until) if self.live == 0 || now >= until => {
+                self.finish(now);
+                Pass::Stopped
+            }
+            _ => Pass::Running,
+        }
+    }
+
+    /// Sleeps to the next deadline unless somebody can go on, and notes what became ready.
+    fn sleep(&mut self) {
+        let until = match (self.ready.is_empty(), self.stopping) {
+            (false, _) => Instant::default(),
+            (true, None) => self.timers.next_at(),
+            (true, Some(stop)) => self.timers.next_at().min(stop),
+        };
+        let mut stop = false;
+        let Self {
+            host,
+            conns,
+            ready,
+            accepting,
+            completed,
+            ..
+        } = self;
+        host.wait(until, &mut |event| match event {
+            Event::Accept(listener) => {
+                if let Some(flag) = accepting.get_mut(usize::from(listener.0)) {
+                    *flag = true;
+                }
+            }
+            Event::Stream {
+                stream,
+                readable,
+                writable,
+                hangup,
+            } => {
+                if let Some(Some(conn)) = conns.get_mut(stream.0 as usize) {
+                    conn.on_socket(readable, writable, hangup);
+                    ready.push(stream.0);
+                }
+            }
+            Event::Disk => *completed = true,
+            Event::Stop => stop = true,
+            Event::Reload => info!("SIGHUP: nothing to load again"),
+        });
+        if stop {
+            self.stop();
+        }
+    }
+
+    /// Takes waiting connections, a few from each listener.
+    fn accept(&mut self, now: Instant) {
+        for index in 0..self.accepting.len() {
+            if !self.accepting.get(index).copied().unwrap_or(false) || self.stopping.is_some() {
+                continue;
+            }
+            let listener = ListenerId(index as u16);
+            for _ in 0..ACCEPT_BUDGET {
+                match self.host.accept(listener) {
+                    Ok(accepted) => self.admit(listener, &accepted, now),
+                    Err(nb::Error::WouldBlock) => {
+                        self.rest(index);
+                        break;
+                    }
+                    Err(nb::Error::Other(e)) => {
+                        if let Some(missed) = self.accept_log.admit(now) {
+                            warn!("cannot accept connections: {e:?}; raise the descriptor limit (ulimit -n){missed}");
+                        }
+                        if e == NetError::Exhausted {
+                            self.timers.arm(self.owners.accept, now + ACCEPT_REST);
+                        }
+                        self.rest(index);
+                        break;
+                    }
+                }
+            }
+        }
+        if self.accepting.contains(&true) && self.stopping.is_none() {
+            // More may wait than the budget took: the next pass does not sleep.
+            self.timers.arm(self.owners.accept, now);
+        }
+    }
+
+    fn rest(&mut self, listener: usize) {
+        if let Some(flag) = self.accepting.get_mut(listener) {
+            *flag = false;
+        }
+    }
+
+    /// Makes a connection of an accepted stream. When full (`max.connections`): closed at once, with one line.
+    fn admit(&mut self, listener: ListenerId, accepted: &Accepted, now: Instant) {
+        let Accepted { stream, peer, local } = *accepted;
+        let slot = stream.0 as usize;
+        // Slots are made as they are first used, within the capacity taken at start: an idle broker touches few pages.
+        while self.conns.len() <= slot && self.conns.len() < self.generations.len() {
+            self.conns.push(None);
+        }
+        let (Some(place), Some(generation)) = (self.conns.get_mut(slot), self.generations.get_mut(slot)) else {
+            if let Some(missed) = self.accept_log.admit(now) {
+                warn!("{peer}: refused, max.connections={} are open{missed}", self.live);
+            }
+            Net::close(&mut self.host, stream);
+            return;
+        };
+        *generation = generation.wrapping_add(1);
+        let conn = ConnId::from_parts(stream.0, *generation);
+        *place = Some(Conn::new(
+            Peer {
+                conn,
+                addr: peer,
+                local,
+                listener,
+            },
+            stream,
+            now,
+        ));
+        self.live += 1;
+        self.observe.on_accept();
+        debug!("{peer}: connected to {local}");
+        self.ready.push(stream.0);
+    }
+
+    /// Hands the disk's completions to those who wait for them.
+    fn complete(&mut self, now: Instant) {
+        while let Some(done) = self.host.poll_done() {
+            if let Some(slot) = tokens::slot_of_load(done.token) {
+                if let Some(Some(conn)) = self.conns.get_mut(slot)
+                    && tokens::load(conn.peer.conn) == done.token
+                {
+                    conn.on_loaded();
+                    self.ready.push(slot as u32);
+                }
+                continue;
+            }
+            let mut wakes = Wakes::of(
+                &mut self.state,
+                &mut self.conns,
+                &mut self.ready,
+                &mut self.buffers,
+                &mut self.scratch,
+            );
+            wakes
+                .flusher
+                .on_done(&mut self.host, wakes.logs, done, now, &mut |flushed| {
+                    wakes.rest.on_flushed(flushed)
+                });
+        }
+        self.release_waiters_for_flush();
+    }
+
+    fn release_waiters_for_flush(&mut self) {
+        while let Some(slot) = self.wants_flush.pop() {
+            self.ready.push(slot);
+        }
+    }
+
+    /// Fires deadlines that have come.
+    fn fire(&mut self, now: Instant) {
+        let wall = self.host.wall();
+        while let Some(owner) = self.timers.pop_due(now) {
+            if owner < self.owners.groups {
+                self.fire_conn(owner, now);
+            } else if owner < self.owners.housekeeping {
+                self.state.coordinator.on_deadline(owner - self.owners.groups, now);
+            } else if owner == self.owners.housekeeping {
+                let next = self.state.keep_house(&mut self.host, now, wall);
+                self.timers.arm(owner, next);
+            } else if owner == self.owners.accept {
+                self.accepting.fill(true);
+            }
+        }
+    }
+
+    fn fire_conn(&mut self, slot: usize, now: Instant) {
+        let Some(Some(conn)) = self.conns.get_mut(slot) else {
+            return;
+        };
+        let mut shared = Shared {
+            now,
+            wall: self.host.wall(),
+            host: &mut self.host,
+            state: &mut self.state,
+            buffers: &mut self.buffers,
+        };
+        match conn.on_deadline(&mut shared, &mut self.scratch) {
+            Some(end) => self.close(slot, end, now),
+            None => {
+                self.ready.push(slot as u32);
+            }
+        }
+    }
+
+    /// Gives each connection that was ready at the start one turn.
+    fn run_ready(&mut self, now: Instant) {
+        let wall = self.host.wall();
+        for _ in 0..self.ready.len() {
+            let Some(slot) = self.ready.pop() else { break };
+            let index = slot as usize;
+            let Some(Some(conn)) = self.conns.get_mut(index) else {
+                continue;
+            };
+            let before = conn.cost;
+            let mut shared = Shared {
+                now,
+                wall,
+                host: &mut self.host,
+                state: &mut self.state,
+                buffers: &mut self.buffers,
+            };
+            let turn = conn.turn(&mut shared, TURN_BUDGET);
+            let due = conn.deadline(&self.state);
+            self.observe.on_turn(&TurnReport {
+                conn: conn.peer.conn,
+                before,
+                after: conn.cost,
+            });
+            match turn {
+                Turn::Again => drop(self.ready.push(slot)),
+                Turn::Waiting => {}
+                Turn::WantsPair => drop(self.wants_pair.push(slot)),
+                Turn::WantsRequestBuffer => drop(self.wants_request.push(slot)),
+                Turn::WantsReplyBuffer => drop(self.wants_reply.push(slot)),
+                Turn::WantsFlush => drop(self.wants_flush.push(slot)),
+                Turn::End(end) => {
+                    self.close(index, end, now);
+                    continue;
+                }
+            }
+            // A deadline that moved back is found out when the old one fires: no heap work per request.
+            if self.timers.at(index).is_none_or(|at| due < at) && due != Instant::NEVER {
+                self.timers.arm(index, due);
+            }
+        }
+        self.lend();
+    }
+
+    /// Wakes those who stand in line for a buffer, as many as there are free ones.
+    fn lend(&mut self) {
+        for (queue, free) in [
+            (
+                &mut self.wants_pair,
+                self.buffers.pairs.count() - self.buffers.pairs.leased(),
+            ),
+            (
+                &mut self.wants_request,
+                self.buffers.requests.count() - self.buffers.requests.leased(),
+            ),
+            (
+                &mut self.wants_reply,
+                self.buffers.replies.count() - self.buffers.replies.leased(),
+            ),
+        ] {
+            for _ in 0..free {
+                let Some(slot) = queue.pop() else { break };
+                self.ready.push(slot);
+            }
+        }
+    }
+
+    /// What the turns left to do: the coordinator's wake-ups, partitions that grew, a flush, and the deadlines of both.
+    fn settle(&mut self, now: Instant) {
+        let Self {
+            host,
+            state,
+            conns,
+            ready,
+            buffers,
+            scratch,
+            timers,
+            owners,
+            ..
+        } = self;
+        let mut wakes = Wakes::of(state, conns, ready, buffers, scratch);
+        wakes
+            .flusher
+            .turn(host, wakes.logs, now, &mut |flushed| wakes.rest.on_flushed(flushed));
+        while let Some(ix) = wakes.rest.moved.pop() {
+            wakes.rest.wake_fetches(PartitionIx(ix));
+        }
+        let flush_due = wakes.flusher.deadline(wakes.logs);
+        let flushed = wakes.rest.flushed;
+        if flush_due == Instant::NEVER {
+            timers.cancel(owners.flush);
+        } else {
+            timers.arm(owners.flush, flush_due);
+        }
+        while let Some(conn) = state.coordinator.next_wake() {
+            wake(conns, ready, conn);
+        }
+        while let Some((group, due)) = state.coordinator.next_deadline() {
+            timers.arm(owners.groups + group, due);
+        }
+        if flushed {
+            self.release_waiters_for_flush();
+        }
+    }
+
+    fn close(&mut self, slot: usize, end: End, now: Instant) {
+        let Some(Some(mut conn)) = self.conns.get_mut(slot).map(Option::take) else {
+            return;
+        };
+        let mut shared = Shared {
+            now,
+            wall: self.host.wall(),
+            host: &mut self.host,
+            state: &mut self.state,
+            buffers: &mut self.buffers,
+        };
+        conn.close(&mut shared);
+        self.live -= 1;
+        self.timers.cancel(slot);
+        for queue in [
+            &mut self.ready,
+            &mut self.wants_pair,
+            &mut self.wants_request,
+            &mut self.wants_reply,
+            &mut self.wants_flush,
+        ] {
+            queue.remove(slot);
+        }
+        self.lend();
+        self.observe.on_close(&end);
+        if !end.is_fault() {
+            debug!("{}: {end}, after {} requests", conn.peer.addr, conn.requests);
+        } else if let Some(missed) = self.close_log.admit(now) {
+            warn!("{}: closed: {end}{missed}", conn.peer.addr);
+        }
+    }
+
+    /// The last of it: nothing more is answered, everything written is flushed.
+    fn finish(&mut self, now: Instant) {
+        for slot in 0..self.conns.len() {
+            if self.conns.get(slot).is_some_and(Option::is_some) {
+                self.close(slot, End::Stopping, now);
+            }
+        }
+        self.state.stop(&mut self.host);
+        info!("stopped: {}", self.observe);
+    }
+}
+
+/// The tables that a wake-up goes through, without the flusher and the logs that report it.
+struct Wakes<'a> {
+    flusher: &'a mut Flusher,
+    logs: &'a mut crate::log::Logs,
+    rest: Sleepers<'a>,
+}
+
+struct Sleepers<'a> {
+    holds: &'a mut crate::holds::Holds,
+    waiters: &'a crate::waiters::Waiters,
+    moved: &'a mut Queue<u32>,
+    conns: &'a mut [Option<Conn>],
+    ready: &'a mut Queue<u32>,
+    buffers: &'a mut Buffers,
+    scratch: &'a mut [u8],
+    flushed: bool,
+}
+
+impl<'a> Wakes<'a> {
+    fn of(
+        state: &'a mut State,
+        conns: &'a mut [Option<Conn>],
+        ready: &'a mut Queue<u32>,
+        buffers: &'a mut Buffers,
+        scratch: &'a mut [u8],
+    ) -> Self {
+        Self {
+            flusher: &mut state.flusher,
+            logs: &mut state.logs,
+            rest: Sleepers {
+                holds: &mut state.holds,
+                waiters: &state.waiters,
+                moved: &mut state.moved,
+                conns,
+                ready,
+                buffers,
+                scratch,
+                flushed: false,
+            },
+        }
+    }
+}
+
+impl Sleepers<'_> {
+    fn on_flushed(&mut self, flushed: Flushed) {
+        self.flushed = true;
+        let Self {
+            holds,
+            conns,
+            ready,
+            buffers,
+            scratch,
+            ..
+        } = self;
+        let mut ended = |e: crate::holds::Ended| {
+            if let Some(Some(conn)) = conns.get_mut(e.conn.index())
+                && conn.peer.conn == e.conn
+            {
+                conn.on_ended(&e, buffers, scratch);
+                if e.free {
+                    ready.push(e.conn.index() as u32);
+                }
+            }
+        };
+        match flushed {
+            Flushed::Advanced { ix, durable } => {
+                holds.on_durable(ix, durable, &mut ended);
+                self.wake_fetches(ix);
+            }
+            Flushed::Failed { ix } => {
+                holds.on_failed(ix, ErrorCode::KAFKA_STORAGE_ERROR, &mut ended);
+                self.wake_fetches(ix);
+            }
+            Flushed::FileAdvanced { .. } | Flushed::FileFailed { .. } => {}
+        }
+    }
+
+    fn wake_fetches(&mut self, ix: PartitionIx) {
+        let Self {
+            waiters, conns, ready, ..
+        } = self;
+        waiters.each(ix, |conn| wake(conns, ready, conn));
+    }
+}
+
+fn wake(conns: &mut [Option<Conn>], ready: &mut Queue<u32>, id: ConnId) {
+    if let Some(Some(conn)) = conns.get_mut(id.index())
+        && conn.peer.conn == id
+    {
+        conn.on_wake();
+        ready.push(id.index() as u32);
+    }
+}

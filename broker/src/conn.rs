@@ -1,0 +1,798 @@
+//! One connection, and the main path: socket → frame → request → reply → socket, pulled from the far end.
+//!
+//! [`Conn::turn`] is the one function that knows every layer. Each step asks from the end backwards, so that a stage runs only
+//! when those after it have room: a whole frame and room for its reply are handled first, because replies then leave together;
+//! bytes that wait go out next; only then is more read. There is no queue between the layers and no callback upward, and
+//! backpressure is the order of the steps.
+
+use core::fmt;
+use std::io::IoSlice;
+
+use heapless::Deque;
+use skerry_core::api::ApiKey;
+use skerry_core::error_code::ErrorCode;
+use skerry_core::frame::{self, FrameError, PREFIX_BYTES};
+use skerry_core::meter::{Cost, Laps, Phase};
+use skerry_core::time::{Instant, Millis, Timestamp};
+use skerry_net::host::{Host, Net, NetError, Started, StreamId};
+use skerry_net::pool::{LargeLease, LargePool, PairLease, PairPool};
+
+use crate::dispatch::{self, Asked, Bad};
+use crate::handler::{Context, Out, Outcome, Parking, Peer, api_versions, produce};
+use crate::holds::{Ended, HoldIx};
+use crate::outbox::{Front, Outbox, Place, RANGES_MAX};
+use crate::state::State;
+use crate::tokens;
+
+/// Held replies of one connection, whatever `skerry.inflight.max` says.
+pub const INFLIGHT_MAX: usize = 16;
+
+/// The longest request that a parked connection keeps outside its buffers.
+pub const SAVED_BYTES: usize = 1024;
+
+/// How long a connection may hold buffers without a byte moving either way.
+pub const STALL: Millis = Millis(30_000);
+
+/// The largest piece of a file sent at once: other connections wait no longer than that.
+const SEND_FILE_BYTES: usize = 256 * 1024;
+
+/// Buffers that connections lease.
+pub struct Buffers {
+    /// A small receive and send buffer for each connection at work.
+    pub pairs: PairPool,
+    /// For frames larger than a small buffer.
+    pub requests: LargePool,
+    /// For replies larger than a small buffer. A pool of its own: whoever holds a request buffer and waits for one of these waits
+    /// only for clients that read, never for another like itself.
+    pub replies: LargePool,
+    /// Short requests of parked connections, by slot.
+    pub saved: Vec<u8>,
+}
+
+/// Why a connection ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The peer closed it between requests.
+    Closed,
+    /// The peer closed it within a request.
+    Truncated,
+    /// The peer reset it, or it broke.
+    Net(NetError),
+    /// Its frame cannot be one.
+    Frame(FrameError),
+    /// Its request cannot be answered.
+    Request(Bad),
+    /// A handler gave up.
+    Refused(&'static str),
+    /// No byte moved for [`STALL`] while it held buffers.
+    Stalled,
+    /// Nothing was asked for `connections.max.idle.ms`.
+    Idle,
+    /// The broker stops.
+    Stopping,
+}
+
+impl End {
+    /// Whether the log should say it: something was wrong on the peer's side.
+    #[must_use]
+    pub const fn is_fault(&self) -> bool {
+        !matches!(
+            self,
+            Self::Closed | Self::Idle | Self::Stopping | Self::Net(NetError::Reset)
+        )
+    }
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Closed => f.write_str("closed by the peer"),
+            Self::Truncated => f.write_str("closed by the peer in the middle of a request"),
+            Self::Net(NetError::Reset) => f.write_str("reset by the peer"),
+            Self::Net(e) => write!(f, "connection failed: {e:?}"),
+            Self::Frame(e) => write!(f, "not a Kafka request: {e}"),
+            Self::Request(bad) => write!(f, "{bad}"),
+            Self::Refused(why) => write!(f, "request refused: {why}"),
+            Self::Stalled => write!(f, "no byte moved for {} s", STALL.0 / 1000),
+            Self::Idle => f.write_str("idle for connections.max.idle.ms"),
+            Self::Stopping => f.write_str("the broker stops"),
+        }
+    }
+}
+
+/// What the connection waits for besides its socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Parked {
+    /// Nothing: its next request may be handled.
+    No,
+    /// A wake-up or this deadline; then the request is asked again.
+    Until(Parking),
+    /// The coordinator's word; the reply is for this request.
+    Group(Asked),
+    /// Log bytes on their way into memory, to be asked again.
+    Load { retry: Option<Parking> },
+}
+
+/// What a turn ended with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// There is more to do: give it another turn after the others.
+    Again,
+    /// It waits for its socket, a wake-up or a deadline.
+    Waiting,
+    /// It waits for a pair of small buffers.
+    WantsPair,
+    /// It waits for a large request buffer.
+    WantsRequestBuffer,
+    /// It waits for a large reply buffer.
+    WantsReplyBuffer,
+    /// It waits for places in a broker-wide table that a flush frees.
+    WantsFlush,
+    /// It is over.
+    End(End),
+}
+
+enum Step {
+    Did,
+    Nothing,
+    Stop(Turn),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct HeldReply {
+    hold: HoldIx,
+    place: Place,
+    bytes: usize,
+    version: i16,
+}
+
+/// One connection.
+pub struct Conn {
+    /// Who it is.
+    pub peer: Peer,
+    /// Its socket.
+    pub stream: StreamId,
+    /// What it cost so far, in ticks.
+    pub cost: Cost,
+    /// Requests handled.
+    pub requests: u64,
+    /// Bytes received.
+    pub bytes_in: u64,
+    /// Bytes sent.
+    pub bytes_out: u64,
+    readable: bool,
+    writable: bool,
+    hangup: bool,
+    ended: bool,
+    draining: Option<End>,
+    woken: bool,
+    loaded: bool,
+    loading_front: bool,
+    parked: Parked,
+    retry: Option<Parking>,
+    saved: usize,
+    no_room: Option<usize>,
+    pair: Option<PairLease>,
+    request: Option<LargeLease>,
+    reply: Option<LargeLease>,
+    in_start: usize,
+    in_end: usize,
+    out: Outbox,
+    held: Deque<HeldReply, INFLIGHT_MAX>,
+    progress: Instant,
+}
+
+/// What one turn works with.
+pub struct Shared<'a, H> {
+    /// Monotonic time of the turn.
+    pub now: Instant,
+    /// Wall-clock time of the turn.
+    pub wall: Timestamp,
+    /// The machine.
+    pub host: &'a mut H,
+    /// Every table.
+    pub state: &'a mut State,
+    /// Every buffer.
+    pub buffers: &'a mut Buffers,
+}
+
+impl Conn {
+    /// A connection that was just accepted: it holds no buffer.
+    #[must_use]
+    pub fn new(peer: Peer, stream: StreamId, now: Instant) -> Self {
+        Self {
+            peer,
+            stream,
+            cost: Cost::ZERO,
+            requests: 0,
+            bytes_in: 0,
+            bytes_out: 0,
+            readable: true,
+            writable: true,
+            hangup: false,
+            ended: false,
+            draining: None,
+            woken: false,
+            loaded: false,
+            loading_front: false,
+            parked: Parked::No,
+            retry: None,
+            saved: 0,
+            no_room: None,
+            pair: None,
+            request: None,
+            reply: None,
+            in_start: 0,
+            in_end: 0,
+            out: Outbox::default(),
+            held: Deque::new(),
+            progress: now,
+        }
+    }
+
+    /// The socket changed.
+    pub const fn on_socket(&mut self, readable: bool, writable: bool, hangup: bool) {
+        self.readable |= readable;
+        self.writable |= writable;
+        self.hangup |= hangup;
+    }
+
+    /// What it waited for may have come: data, its group's word, or a flush.
+    pub const fn on_wake(&mut self) {
+        self.woken = true;
+    }
+
+    /// Log bytes that it asked for are in memory (or could not be read: the next try tells).
+    pub const fn on_loaded(&mut self) {
+        self.loaded = true;
+    }
+
+    /// One of its held replies changed: an error to be written into it before it leaves.
+    pub fn on_ended(&mut self, ended: &Ended, buffers: &mut Buffers, scratch: &mut [u8]) {
+        let Some(error) = ended.error else { return };
+        let Some(held) = self.held.iter().find(|h| h.hold == ended.hold) else {
+            return;
+        };
+        let small = self
+            .pair
+            .as_ref()
+            .map(|p| buffers.pairs.pair(p).send)
+            .unwrap_or_default();
+        let large = self
+            .reply
+            .as_ref()
+            .map(|l| buffers.replies.slice_mut(l))
+            .unwrap_or_default();
+        if let Some(bytes) = self.out.reply_mut(held.place, held.bytes, small, large) {
+            produce::fail_partition(bytes, scratch, held.version, ended.ordinal, error);
+        }
+    }
+
+    /// When it must be looked at again although nothing happened.
+    #[must_use]
+    pub fn deadline(&self, state: &State) -> Instant {
+        let mut at = match (
+            &state.config.connections_max_idle,
+            self.pair.is_some() && !self.is_waiting_for_us(),
+        ) {
+            (_, true) => self.progress + STALL,
+            (Some(idle), false) if self.parked == Parked::No => self.progress + *idle,
+            (_, false) => Instant::NEVER,
+        };
+        if let Parked::Until(parking) = self.parked {
+            at = at.min(parking.until);
+        }
+        for held in &self.held {
+            at = at.min(state.holds.deadline(held.hold));
+        }
+        at
+    }
+
+    /// Whether the next move is the broker's, not the peer's.
+    fn is_waiting_for_us(&self) -> bool {
+        self.parked != Parked::No || !self.held.is_empty() || self.loading_front || self.no_room.is_some()
+    }
+
+    /// Its deadline has come.
+    pub fn on_deadline<H: Host>(&mut self, s: &mut Shared<'_, H>, scratch: &mut [u8]) -> Option<End> {
+        if let Parked::Until(parking) = self.parked
+            && parking.until <= s.now
+        {
+            self.woken = true;
+        }
+        let Shared { state, buffers, .. } = s;
+        for i in 0..self.held.len() {
+            let Some(hold) = self.held.iter().nth(i).map(|h| h.hold) else {
+                break;
+            };
+            if state.holds.deadline(hold) <= s.now && !state.holds.is_free(hold) {
+                state.holds.expire(hold, ErrorCode::REQUEST_TIMED_OUT, |e| {
+                    self.on_ended(&e, buffers, scratch)
+                });
+            }
+        }
+        let idle_since = self.progress;
+        if self.pair.is_some() && !self.is_waiting_for_us() && s.now >= idle_since + STALL {
+            return Some(End::Stalled);
+        }
+        match state.config.connections_max_idle {
+            Some(idle) if self.is_quiet() && self.parked == Parked::No && s.now >= idle_since + idle => Some(End::Idle),
+            _ => None,
+        }
+    }
+
+    /// The broker stops: answer what can be answered, take nothing new.
+    pub fn on_stop(&mut self) {
+        self.draining = self.draining.or(Some(End::Stopping));
+        self.woken = true;
+    }
+
+    /// Whether everything it was owed has left.
+    fn is_quiet(&self) -> bool {
+        self.out.is_empty() && matches!(self.parked, Parked::No | Parked::Group(_))
+    }
+
+    /// Runs at most `budget` steps.
+    pub fn turn<H: Host>(&mut self, s: &mut Shared<'_, H>, budget: usize) -> Turn {
+        let mut laps = Laps::start(s.host.ticks());
+        for _ in 0..budget {
+            match self.step(s, &mut laps) {
+                Step::Did => {}
+                Step::Nothing => {
+                    self.give_back(s.buffers);
+                    return Turn::Waiting;
+                }
+                Step::Stop(turn) => {
+                    self.give_back(s.buffers);
+                    return turn;
+                }
+            }
+        }
+        Turn::Again
+    }
+
+    fn step<H: Host>(&mut self, s: &mut Shared<'_, H>, laps: &mut Laps) -> Step {
+        if self.loaded || self.woken {
+            self.resume(s);
+        }
+        let handled = self.handle(s, laps);
+        if let Step::Did = handled {
+            return Step::Did;
+        }
+        match self.send(s, laps) {
+            Step::Nothing => {}
+            step => return step,
+        }
+        // What it wants may come from its own replies leaving: only with nothing to send does it stand in line.
+        if let Step::Stop(_) = handled {
+            return handled;
+        }
+        if let Some(end) = self.draining
+            && self.is_quiet()
+        {
+            return Step::Stop(Turn::End(end));
+        }
+        self.receive(s, laps)
+    }
+
+    /// Something that it waited for has come, or will not.
+    fn resume<H: Host>(&mut self, s: &mut Shared<'_, H>) {
+        let loaded = core::mem::take(&mut self.loaded);
+        let woken = core::mem::take(&mut self.woken);
+        self.loading_front &= !loaded;
+        match self.parked {
+            Parked::Load { retry } if loaded => {
+                self.parked = Parked::No;
+                self.retry = retry;
+            }
+            Parked::Until(parking) if woken => {
+                s.state.waiters.remove(self.peer.conn);
+                self.parked = Parked::No;
+                // A broker that stops answers with what there is.
+                let until = if self.draining.is_some() { s.now } else { parking.until };
+                self.retry = Some(Parking { until, ..parking });
+            }
+            _ => {}
+        }
+    }
+
+    /// Decodes and handles one request, if a whole one is there and its reply has room.
+    fn handle<H: Host>(&mut self, s: &mut Shared<'_, H>, laps: &mut Laps) -> Step {
+        let retry = self.retry.is_some() || self.saved > 0;
+        let group = matches!(self.parked, Parked::Group(_));
+        if (self.parked != Parked::No && !group)
+            || (self.draining.is_some() && !retry)
+            || self.held.len() >= INFLIGHT_MAX.min(s.state.config.inflight_max as usize)
+            || !self.out.room_for(RANGES_MAX)
+            || (self.saved == 0 && self.in_end == self.in_start && !group)
+        {
+            return Step::Nothing;
+        }
+        if group && !s.state.coordinator.is_finished(self.peer.conn) {
+            return Step::Nothing;
+        }
+        if self.pair.is_none() {
+            self.pair = s.buffers.pairs.lease();
+        }
+        let Some(lease) = &self.pair else {
+            return Step::Stop(Turn::WantsPair);
+        };
+        let Shared {
+            now,
+            wall,
+            host,
+            state,
+            buffers,
+        } = s;
+        let Buffers {
+            pairs,
+            requests,
+            replies,
+            saved,
+        } = &mut **buffers;
+        let pair = pairs.pair(lease);
+
+        let saved_at = self.peer.conn.index() * SAVED_BYTES;
+        let buffered: &[u8] = match &self.request {
+            _ if self.saved > 0 => saved.get(saved_at..saved_at + self.saved).unwrap_or_default(),
+            Some(large) => requests
+                .slice(large)
+                .get(self.in_start..self.in_end)
+                .unwrap_or_default(),
+            None => pair.receive.get(self.in_start..self.in_end).unwrap_or_default(),
+        };
+        let frame = match frame::peek(buffered, state.config.request_bytes_max as usize) {
+            _ if group => &[],
+            Ok(frame) => frame,
+            Err(nb::Error::WouldBlock) => return Step::Nothing,
+            Err(nb::Error::Other(e)) => return Step::Stop(Turn::End(End::Frame(e))),
+        };
+
+        let frame_bytes = frame.len() + PREFIX_BYTES;
+        let large = self.no_room.is_some_and(|bytes| bytes > pair.send.len());
+        let spare: &mut [u8] = if large {
+            if self.out.uses_large() {
+                return Step::Nothing;
+            }
+            if self.reply.is_none() {
+                self.reply = replies.lease();
+            }
+            let Some(lease) = &self.reply else {
+                return Step::Stop(Turn::WantsReplyBuffer);
+            };
+            replies.slice_mut(lease)
+        } else {
+            self.out.spare(pair.send)
+        };
+        if self.no_room.is_some_and(|bytes| bytes > spare.len()) {
+            return Step::Nothing;
+        }
+        let mut out = Out::new(spare);
+        let mut cx = Context {
+            now: *now,
+            wall: *wall,
+            host: &mut **host,
+            state: &mut **state,
+            peer: &self.peer,
+            parked: self.retry,
+        };
+        let (asked, outcome) = if let Parked::Group(asked) = self.parked {
+            (asked, dispatch::finish_group(&mut cx, &asked, &mut out))
+        } else {
+            match dispatch::decode(frame) {
+                Ok((asked, header, request)) => {
+                    self.cost.add(Phase::Decode, laps.lap(cx.host.ticks()));
+                    (asked, dispatch::handle(&mut cx, &header, &request, &mut out))
+                }
+                Err(Bad::Version(asked)) if asked.api == ApiKey::ApiVersions => {
+                    (asked, api_versions::refuse_version(&asked, &mut out))
+                }
+                Err(bad) => return Step::Stop(Turn::End(End::Request(bad))),
+            }
+        };
+        self.cost.add(Phase::Handle, laps.lap(host.ticks()));
+
+        let reply = out.finished();
+        match outcome {
+            Outcome::Reply => self.out.commit(&reply, large),
+            Outcome::Held(hold) if state.holds.is_free(hold) => {
+                state.holds.release(hold);
+                self.out.commit(&reply, large);
+            }
+            Outcome::Held(hold) => {
+                let place = if large { Place::Large(0) } else { self.out.next_place() };
+                let held = HeldReply {
+                    hold,
+                    place,
+                    bytes: reply.bytes,
+                    version: asked.version,
+                };
+                // Both have room: the reply was not begun without it.
+                let _ = self.held.push_back(held);
+                let _ = self.out.hold(hold);
+                self.out.commit(&reply, large);
+            }
+            Outcome::NoReply => {}
+            Outcome::ParkGroup => self.parked = Parked::Group(asked),
+            Outcome::Park(parking) => {
+                let alone = self.saved == 0 && self.request.is_none() && frame_bytes == self.in_end - self.in_start;
+                if alone
+                    && frame_bytes <= SAVED_BYTES
+                    && let Some(place) = saved.get_mut(saved_at..saved_at + frame_bytes)
+                    && let Some(bytes) = pair.receive.get(self.in_start..self.in_end)
+                {
+                    place.copy_from_slice(bytes);
+                    self.saved = frame_bytes;
+                    self.in_start = self.in_end;
+                }
+                self.parked = Parked::Until(parking);
+                self.retry = None;
+                return Step::Did;
+            }
+            Outcome::NoRoom(bytes) if bytes > replies.bytes() => {
+                return Step::Stop(Turn::End(End::Refused(
+                    "its reply is larger than socket.request.max.bytes",
+                )));
+            }
+            Outcome::NoRoom(bytes) => {
+                self.no_room = Some(bytes);
+                return Step::Did;
+            }
+            Outcome::Busy => return Step::Stop(Turn::WantsFlush),
+            Outcome::Load(range) => {
+                let token = tokens::load(self.peer.conn);
+                return match host.start_load(range.file, range.position, range.bytes as usize, token) {
+                    Ok(Started::Done) => Step::Did,
+                    Ok(Started::Pending) => {
+                        self.parked = Parked::Load { retry: self.retry };
+                        Step::Nothing
+                    }
+                    Err(_) => Step::Stop(Turn::WantsFlush),
+                };
+            }
+            Outcome::Close(why) => return Step::Stop(Turn::End(End::Refused(why))),
+        }
+        if group {
+            self.parked = Parked::No;
+        } else if self.saved > 0 {
+            self.saved = 0;
+        } else {
+            self.in_start += frame_bytes;
+        }
+        self.no_room = None;
+        self.retry = None;
+        self.requests += u64::from(!group);
+        Step::Did
+    }
+
+    /// Sends what stands at the front.
+    fn send<H: Host>(&mut self, s: &mut Shared<'_, H>, laps: &mut Laps) -> Step {
+        let Shared {
+            now,
+            host,
+            state,
+            buffers,
+            ..
+        } = s;
+        let sent = match self.out.front() {
+            Front::Empty => return Step::Nothing,
+            Front::Hold(hold) if state.holds.is_free(hold) => {
+                state.holds.release(hold);
+                self.out.unhold();
+                self.held.pop_front();
+                return Step::Did;
+            }
+            Front::Hold(_) => return Step::Nothing,
+            _ if !self.writable => return Step::Nothing,
+            Front::Bytes => {
+                let small = self.pair.as_ref().map(|p| buffers.pairs.send(p)).unwrap_or_default();
+                let large = self
+                    .reply
+                    .as_ref()
+                    .map(|l| buffers.replies.slice(l))
+                    .unwrap_or_default();
+                let mut slices = [IoSlice::new(&[]); 4];
+                let (used, more) = self.out.gather(small, large, &mut slices);
+                let sent = host.write(self.stream, slices.get(..used).unwrap_or_default(), more);
+                if let Ok(n) = sent {
+                    self.out.sent(n);
+                }
+                sent
+            }
+            Front::File(range) => {
+                if self.loading_front {
+                    return Step::Nothing;
+                }
+                let want = SEND_FILE_BYTES.min(range.bytes as usize);
+                let mut ready = host.cached(range.file, range.position, want);
+                if ready == 0 {
+                    let token = tokens::load(self.peer.conn);
+                    match host.start_load(range.file, range.position, want, token) {
+                        Ok(Started::Done) => ready = want,
+                        Ok(Started::Pending) => {
+                            self.loading_front = true;
+                            return Step::Nothing;
+                        }
+                        Err(_) => return Step::Stop(Turn::WantsFlush),
+                    }
+                }
+                let sent = host.send_file(self.stream, range.file, range.position, ready);
+                if let Ok(0) = sent {
+                    return Step::Stop(Turn::End(End::Refused("the log file ended within a reply")));
+                }
+                if let Ok(n) = sent
+                    && let Some(done) = self.out.sent_file(n)
+                {
+                    state.logs.release(*host, done);
+                }
+                sent
+            }
+        };
+        self.cost.add(Phase::Write, laps.lap(host.ticks()));
+        match sent {
+            Ok(n) => {
+                self.bytes_out += n as u64;
+                self.progress = *now;
+                if !self.out.uses_large()
+                    && let Some(lease) = self.reply.take()
+                {
+                    buffers.replies.release(lease);
+                }
+                Step::Did
+            }
+            Err(nb::Error::WouldBlock) => {
+                self.writable = false;
+                Step::Nothing
+            }
+            Err(nb::Error::Other(e)) => Step::Stop(Turn::End(End::Net(e))),
+        }
+    }
+
+    /// Receives, when there is room and nothing in the way.
+    fn receive<H: Host>(&mut self, s: &mut Shared<'_, H>, laps: &mut Laps) -> Step {
+        if self.parked != Parked::No {
+            // What follows a parked request is left in the socket; a peer that is gone is not waited for.
+            return if self.hangup {
+                Step::Stop(Turn::End(End::Closed))
+            } else {
+                Step::Nothing
+            };
+        }
+        if self.ended {
+            let end = if self.in_end > self.in_start {
+                End::Truncated
+            } else {
+                End::Closed
+            };
+            return if self.out.is_empty() {
+                Step::Stop(Turn::End(end))
+            } else {
+                Step::Nothing
+            };
+        }
+        if !self.readable || self.draining.is_some() {
+            return Step::Nothing;
+        }
+        if self.pair.is_none() {
+            self.pair = s.buffers.pairs.lease();
+        }
+        let Some(lease) = &self.pair else {
+            return Step::Stop(Turn::WantsPair);
+        };
+        let Shared {
+            now,
+            host,
+            buffers,
+            state,
+            ..
+        } = s;
+        let frame_bytes_max = state.config.request_bytes_max as usize;
+        let Buffers { pairs, requests, .. } = &mut **buffers;
+        let receive = pairs.pair(lease).receive;
+        let waiting = self.in_start..self.in_end;
+
+        if let Some(large) = &self.request
+            && self.in_start == self.in_end
+        {
+            let _ = large;
+            if let Some(lease) = self.request.take() {
+                requests.release(lease);
+            }
+            (self.in_start, self.in_end) = (0, 0);
+        } else if self.request.is_none() && self.in_start > 0 {
+            receive.copy_within(waiting, 0);
+            (self.in_start, self.in_end) = (0, self.in_end - self.in_start);
+        }
+        if self.request.is_none() {
+            let buffered = receive.get(..self.in_end).unwrap_or_default();
+            if needed(buffered, frame_bytes_max).is_some_and(|needed| needed > receive.len()) {
+                let Some(lease) = requests.lease() else {
+                    return Step::Stop(Turn::WantsRequestBuffer);
+                };
+                if let Some(start) = requests.slice_mut(&lease).get_mut(..self.in_end) {
+                    start.copy_from_slice(buffered);
+                }
+                self.request = Some(lease);
+            }
+        }
+        let room: &mut [u8] = match &self.request {
+            // A large buffer takes the one frame that it was leased for: what follows goes to the small one.
+            Some(large) => {
+                let whole = requests.slice_mut(large);
+                let end = needed(whole.get(..self.in_end).unwrap_or_default(), frame_bytes_max).unwrap_or(0);
+                whole.get_mut(self.in_end..end).unwrap_or_default()
+            }
+            None => receive.get_mut(self.in_end..).unwrap_or_default(),
+        };
+        if room.is_empty() {
+            return Step::Nothing;
+        }
+        let asked = room.len();
+        let got = host.read(self.stream, room);
+        self.cost.add(Phase::Read, laps.lap(host.ticks()));
+        match got {
+            Ok(0) => {
+                self.ended = true;
+                Step::Did
+            }
+            Ok(n) => {
+                self.in_end += n;
+                self.bytes_in += n as u64;
+                self.progress = *now;
+                // A short read has emptied the socket: the next bytes, or the end, bring a new edge (epoll(7)).
+                self.readable = n == asked || self.hangup;
+                Step::Did
+            }
+            Err(nb::Error::WouldBlock) => {
+                self.readable = false;
+                Step::Nothing
+            }
+            Err(nb::Error::Other(e)) => Step::Stop(Turn::End(End::Net(e))),
+        }
+    }
+
+    /// Gives empty buffers back.
+    fn give_back(&mut self, buffers: &mut Buffers) {
+        if !self.out.uses_large()
+            && let Some(lease) = self.reply.take()
+        {
+            buffers.replies.release(lease);
+        }
+        if self.in_start < self.in_end {
+            return;
+        }
+        (self.in_start, self.in_end) = (0, 0);
+        if let Some(lease) = self.request.take() {
+            buffers.requests.release(lease);
+        }
+        if self.out.is_empty()
+            && let Some(lease) = self.pair.take()
+        {
+            buffers.pairs.release(lease);
+        }
+    }
+
+    /// Ends the connection: everything that it holds is given back.
+    pub fn close<H: Host>(&mut self, s: &mut Shared<'_, H>) {
+        let Shared {
+            host, state, buffers, ..
+        } = s;
+        state.waiters.remove(self.peer.conn);
+        state.coordinator.forget(self.peer.conn);
+        self.out.clear(
+            |range| state.logs.release(*host, range),
+            |hold| state.holds.release(hold),
+        );
+        (self.in_start, self.in_end) = (0, 0);
+        self.give_back(buffers);
+        Net::close(*host, self.stream);
+    }
+}
+
+/// Bytes of the first frame in `buffered`, prefix included, once the prefix tells them. What cannot be a frame is refused where
+/// frames are taken.
+fn needed(buffered: &[u8], bytes_max: usize) -> Option<usize> {
+    frame::peek_len(buffered, bytes_max)
+        .ok()
+        .map(|len| len + frame::PREFIX_BYTES)
+}
