@@ -147,23 +147,20 @@ impl RawRing {
         self.fd.as_fd()
     }
 
-    /// Work that the kernel has taken and not ended; never more than [`RawRing::capacity`].
+    /// Work that the kernel has taken and not ended.
     pub(crate) const fn in_flight(&self) -> u32 {
         self.in_flight
     }
 
-    /// Work that can be in flight at once. The completion queue holds twice as much, so it cannot overflow.
+    /// How much the caller may have in flight: the completion queue holds twice as much, so it does not overflow.
     pub(crate) const fn capacity(&self) -> u32 {
         self.params.sq_entries
     }
 
     /// Hands one piece of work to the kernel, marked for its completion.
     ///
-    /// When full, or when the kernel is short of memory: [`Full`], and nothing was started.
+    /// When the kernel is short of memory: [`Full`], and nothing was started.
     pub(crate) fn submit(&mut self, fd: BorrowedFd<'_>, work: Work, mark: u64) -> Result<(), Full> {
-        if self.in_flight >= self.capacity() {
-            return Err(Full);
-        }
         let mut entry = io_uring_sqe {
             // To a kernel worker at once: a first try here could wait on the device's queue or a lock.
             flags: IoringSqeFlags::ASYNC,

@@ -101,6 +101,19 @@ fn fd_of(accepted: Accepted) -> std::os::fd::OwnedFd {
     panic!("no descriptor has these addresses");
 }
 
+#[test]
+fn a_change_is_said_once() {
+    let (mut host, _directory) = host();
+    let (mut peer, accepted) = connect(&mut host);
+    for _ in 0..2 {
+        peer.write_all(b"unread").unwrap();
+        wait_readable(&mut host, accepted.stream);
+        let until = host.now() + Millis(20);
+        host.wait(until, &mut |event| panic!("{event:?}"));
+    }
+    assert_eq!(read_whole(&mut host, accepted.stream, 12), b"unreadunread");
+}
+
 /// Goal: a full socket says `WouldBlock`, tells once when it can go on, and loses nothing.
 #[test]
 fn a_slow_reader_gets_every_byte() {
@@ -188,6 +201,9 @@ fn a_reset_is_told_by_every_call() {
             _ => host.send_file(stream, file, 0, 64),
         };
         assert_eq!(told, Err(nb::Error::Other(NetError::Reset)), "call {call}");
+        // From now on the kernel says `EPIPE`.
+        let again = host.write(stream, &[IoSlice::new(b"x")], false);
+        assert_eq!(again, Err(nb::Error::Other(NetError::Reset)), "after call {call}");
         Net::close(&mut host, stream);
     }
 }
