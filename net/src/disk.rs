@@ -1,4 +1,16 @@
 //! Files under the data directory.
+//!
+//! Measured on x86-64, Linux 6.x, ext4 on a virtual disk, two busy cores (`cargo run --profile quick -p skerry-net --example host_cost`):
+//!
+//! | call | cost |
+//! |---|---|
+//! | `read_cached`, 64 B / 16 KiB / 8 × 16 KiB | 0.55 µs / 1.0 µs / 4.5 µs |
+//! | `cached`, per 64 KiB | 0.5 µs |
+//! | `write_at`, 1 KiB | 1.8 µs |
+//! | `start_sync`, the call with a ring | 0.9–2 µs |
+//! | `start_sync`, 1 KiB overwritten, to its completion | 0.6–3 ms, the device's |
+//! | the same with nothing dirty: the detour through the ring and the epoll set | 45 µs |
+//! | `start_load`, 64 KiB that is in memory, to its completion | 8–18 µs |
 
 use core::ffi::CStr;
 use std::io::{self, IoSlice, IoSliceMut};
@@ -175,7 +187,6 @@ impl Disk for LinuxDisk {
         Ok(bytes)
     }
 
-    /// Measured on x86-64, Linux 6.x: see the module's figures.
     fn read_cached(
         &mut self,
         file: FileId,
@@ -200,6 +211,12 @@ impl Disk for LinuxDisk {
         retry_on_intr(|| preadv(&open.fd, bufs, position)).map_err(|error| nb::Error::Other(failed(error)))
     }
 
+    /// Tries one byte in every 64 KiB, which is what read-ahead and eviction mostly move at a time.
+    ///
+    /// `cachestat` (Linux 6.5) was measured beside it: 0.35 µs a call plus 10–25 ns per page where pages are single, so the same as
+    /// these probes for single pages and a tenth for large folios. It is not used, because it counts pages whose read
+    /// is still under way, as they are in every sequential read of a cold file, and because it tells how many are missing but
+    /// not where. A probe succeeds only on a page that is there.
     fn cached(&mut self, file: FileId, position: u64, bytes: usize) -> usize {
         let Ok(open) = self.file(file) else { return 0 };
         if !open.nowait {

@@ -2,7 +2,8 @@
 //!
 //! Reads and writes of the usual path stay plain system calls: they are answered from the page cache, and there a ring costs more
 //! than it saves. Each piece of work goes straight to a worker of the kernel (`IOSQE_ASYNC`); its time is not this thread's, and
-//! shows in the process's CPU time only.
+//! shows in the process's CPU time only. The kernel keeps one such worker once there has been work; idle, it wakes every five
+//! seconds for some microseconds (seen on Linux 6.18). The broker's own thread sleeps on.
 
 use std::io;
 use std::os::fd::BorrowedFd;
