@@ -63,23 +63,32 @@ impl<M: Memory> Blobs<M> {
     /// Bytes of book-keeping that an arena of `arena_bytes` needs.
     #[must_use]
     pub const fn tree_bytes(arena_bytes: usize) -> usize {
-        2 * (arena_bytes / UNIT)
+        2 * (arena_bytes / UNIT).next_power_of_two()
     }
 
-    /// An empty store over `arena` and `tree` ([`Blobs::tree_bytes`], all zero). Only the largest power of two that fits both is used. One
-    /// blob takes at most `bytes_max`.
+    /// An empty store over `arena` and `tree` ([`Blobs::tree_bytes`], all zero). One blob takes at most `bytes_max`.
     #[must_use]
     pub fn new(arena: M::Of<u8>, tree: M::Of<u8>, bytes_max: usize) -> Self {
-        let units = (arena.as_ref().len() / UNIT).min(tree.as_ref().len() / 2).max(1);
-        let root_order = units.ilog2() as u8;
-        Self {
+        let order = (tree.as_ref().len() / 2).max(1).ilog2() as u8;
+        let units = (arena.as_ref().len() / UNIT).min(1 << order);
+        let mut blobs = Self {
             arena,
             spent: tree,
-            root_order,
-            bytes_max: bytes_max.min(UNIT << root_order),
+            root_order: order,
+            bytes_max: bytes_max.min(units * UNIT),
             live: 0,
             peak: 0,
+        };
+        // The tree is as large as the next power of two; what lies beyond the arena is never free.
+        let mut unit = units;
+        while unit < 1 << order {
+            let block = unit.trailing_zeros().min(u32::from(order)) as u8;
+            let node = (1 << (order - block)) + (unit >> block);
+            blobs.set_free(node, block, 0);
+            blobs.ascend(node, block);
+            unit += 1 << block;
         }
+        blobs
     }
 
     /// Bytes in blocks that are in use, their unused ends included.
@@ -306,6 +315,21 @@ mod tests {
         assert_eq!(blobs.live(), 0);
         for node in 1..128 {
             assert_eq!(blobs.spent.as_ref()[node], 0, "node {node} is not whole again");
+        }
+    }
+
+    #[test]
+    fn an_arena_of_any_size_is_used_whole_and_not_beyond() {
+        for units in [1, 3, 5, 6, 7, 12, 13] {
+            let mut blobs = store(units, usize::MAX);
+            let all: std::vec::Vec<_> = core::iter::from_fn(|| blobs.put(&[&[1; UNIT]]).ok()).collect();
+            assert_eq!(all.len(), units);
+            assert!(all.iter().all(|blob| blobs.bytes(blob) == [1; UNIT]));
+            all.into_iter().for_each(|blob| blobs.free(blob));
+            let largest = 1 << units.ilog2();
+            let blob = blobs.alloc(largest * UNIT).unwrap();
+            blobs.free(blob);
+            assert_eq!(blobs.live(), 0);
         }
     }
 }

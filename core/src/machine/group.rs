@@ -24,6 +24,7 @@ pub use state::{MOVES, StateId};
 pub use view::{GroupView, MemberView};
 
 use crate::blob::{Blob, Blobs, StoreError};
+use crate::error_code::ErrorCode;
 use crate::memory::Memory;
 use crate::table::{Key, Row, Table};
 use crate::time::{Instant, Millis};
@@ -120,7 +121,7 @@ pub enum GroupError {
     RebalanceInProgress,
     /// Another member has its instance id.
     FencedInstanceId,
-    /// The group is full, or the member's metadata can never be stored. Clients give up.
+    /// The group is full, or its members' metadata would be too long together. Clients give up.
     GroupMaxSizeReached,
     /// No place at present. Clients try again.
     CoordinatorNotAvailable,
@@ -140,6 +141,24 @@ impl From<StoreError> for GroupError {
     }
 }
 
+impl From<GroupError> for ErrorCode {
+    fn from(error: GroupError) -> Self {
+        match error {
+            GroupError::InvalidGroupId => Self::INVALID_GROUP_ID,
+            GroupError::InvalidSessionTimeout => Self::INVALID_SESSION_TIMEOUT,
+            GroupError::InconsistentGroupProtocol => Self::INCONSISTENT_GROUP_PROTOCOL,
+            GroupError::UnknownMemberId => Self::UNKNOWN_MEMBER_ID,
+            GroupError::IllegalGeneration => Self::ILLEGAL_GENERATION,
+            GroupError::RebalanceInProgress => Self::REBALANCE_IN_PROGRESS,
+            GroupError::FencedInstanceId => Self::FENCED_INSTANCE_ID,
+            GroupError::GroupMaxSizeReached => Self::GROUP_MAX_SIZE_REACHED,
+            GroupError::CoordinatorNotAvailable => Self::COORDINATOR_NOT_AVAILABLE,
+            GroupError::GroupIdNotFound => Self::GROUP_ID_NOT_FOUND,
+            GroupError::NonEmptyGroup => Self::NON_EMPTY_GROUP,
+        }
+    }
+}
+
 /// What a broker's groups go by.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
@@ -151,6 +170,8 @@ pub struct Settings {
     pub session_timeout_max: Millis,
     /// `group.max.size`.
     pub size_max: u32,
+    /// Bytes of ids and protocols of one group's members: so many that the leader's JoinGroup reply, which holds them all, has a buffer.
+    pub group_bytes_max: u32,
     /// Members that may have been told their id without having joined with it, of all groups together.
     pub pending_max: u32,
     /// Mixed into the index; random, so that peers cannot choose names that collide.
@@ -250,6 +271,8 @@ struct Group {
     joining: u32,
     /// Members that owe a sync.
     owing: u32,
+    /// Bytes of its members' ids and protocols, pending ones included.
+    bytes: u32,
     /// Committed offsets that the owner keeps for it.
     offsets: u32,
     /// No later than the first thing that is due.

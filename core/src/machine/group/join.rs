@@ -91,7 +91,7 @@ impl<M: Memory> Groups<M> {
     where
         P: Iterator<Item = (&'a str, &'a [u8])> + Clone,
     {
-        let stored = store_protocols(&mut self.blobs, join.protocols.clone())?;
+        let stored = self.store(key, join, None)?;
         let member = self.new_member(key, join, stored, false)?;
         self.admit(now, key, member, join, waiter, answers);
         Ok(())
@@ -109,7 +109,7 @@ impl<M: Memory> Groups<M> {
     where
         P: Iterator<Item = (&'a str, &'a [u8])> + Clone,
     {
-        let stored = store_protocols(&mut self.blobs, join.protocols.clone())?;
+        let stored = self.store(key, join, None)?;
         self.unlink(member);
         self.pending = self.pending.saturating_sub(1);
         if let Some(m) = self.member_mut(member) {
@@ -177,6 +177,23 @@ impl<M: Memory> Groups<M> {
                 Err(GroupError::CoordinatorNotAvailable)
             }
         }
+    }
+
+    /// Stores what a join says of its protocols, in place of what `replaced` said before, if the group may have that much.
+    fn store<'a, P>(&mut self, key: Key, join: &Join<'a, P>, replaced: Option<Key>) -> Result<Blob, GroupError>
+    where
+        P: Iterator<Item = (&'a str, &'a [u8])> + Clone,
+    {
+        let stored = store_protocols(&mut self.blobs, join.protocols.clone())?;
+        let before = self.group(key).map_or(0, |group| group.bytes as usize);
+        let replaced = replaced
+            .and_then(|member| self.member(member))
+            .map_or(0, |member| member.protocols.len());
+        if before + stored.len() > replaced + self.settings.group_bytes_max as usize {
+            self.blobs.free(stored);
+            return Err(GroupError::GroupMaxSizeReached);
+        }
+        Ok(stored)
     }
 
     /// The group has one more member, whose join waits.
@@ -250,7 +267,7 @@ impl<M: Memory> Groups<M> {
             return Ok(());
         }
         if !same {
-            let stored = store_protocols(&mut self.blobs, join.protocols.clone())?;
+            let stored = self.store(key, join, Some(member))?;
             self.swap_protocols(member, stored);
         }
         if let Some(m) = self.member_mut(member) {
@@ -275,7 +292,7 @@ impl<M: Memory> Groups<M> {
     where
         P: Iterator<Item = (&'a str, &'a [u8])> + Clone,
     {
-        let stored = store_protocols(&mut self.blobs, join.protocols.clone())?;
+        let stored = self.store(key, join, Some(old))?;
         let mut draft = self.draft(key, join, stored, false)?;
         let led = self.group(key).is_some_and(|group| group.leader == old);
         self.answer_waiting(now, old, Answer::Refused(GroupError::FencedInstanceId), answers);

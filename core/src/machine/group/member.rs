@@ -54,6 +54,11 @@ impl Member {
         matches!(self.waiting, Waiting::Join(_))
     }
 
+    /// Bytes of its ids and protocols: no less than it takes in a JoinGroup reply.
+    pub(super) const fn bytes(&self) -> u32 {
+        (self.who.blob.len() + self.protocols.len()) as u32
+    }
+
     /// When it expires, as things are: never while it waits for us, unless it is fresh.
     pub(super) const fn expires_at(&self) -> Instant {
         match self.waiting {

@@ -43,6 +43,7 @@ impl<M: Memory> Groups<M> {
             pending: List::EMPTY,
             joining: 0,
             owing: 0,
+            bytes: 0,
             offsets: 0,
             due: Instant::NEVER,
         };
@@ -164,10 +165,12 @@ impl<M: Memory> Groups<M> {
     /// Puts a member last in its group's list.
     pub(super) fn link(&mut self, key: Key) {
         let Some(member) = self.member(key) else { return };
-        let (group, pending) = (member.group, member.pending);
-        let Some(list) = self.group_mut(group).map(|group| group.list_mut(pending)) else {
+        let (group, pending, bytes) = (member.group, member.pending, member.bytes());
+        let Some(group) = self.group_mut(group) else {
             return;
         };
+        group.bytes += bytes;
+        let list = group.list_mut(pending);
         let last = core::mem::replace(&mut list.last, key);
         list.len += 1;
         if last == Key::NONE {
@@ -184,14 +187,17 @@ impl<M: Memory> Groups<M> {
 
     pub(super) fn unlink(&mut self, key: Key) {
         let Some(member) = self.member(key) else { return };
-        let (group, pending, before, after) = (member.group, member.pending, member.before, member.after);
+        let (group, pending, bytes) = (member.group, member.pending, member.bytes());
+        let (before, after) = (member.before, member.after);
         if let Some(m) = self.member_mut(before) {
             m.after = after;
         }
         if let Some(m) = self.member_mut(after) {
             m.before = before;
         }
-        if let Some(list) = self.group_mut(group).map(|group| group.list_mut(pending)) {
+        if let Some(group) = self.group_mut(group) {
+            group.bytes -= bytes;
+            let list = group.list_mut(pending);
             list.len -= 1;
             if list.first == key {
                 list.first = after;
@@ -242,10 +248,16 @@ impl<M: Memory> Groups<M> {
     }
 
     pub(super) fn swap_protocols(&mut self, key: Key, stored: Blob) {
-        let old = match self.member_mut(key) {
-            Some(member) => core::mem::replace(&mut member.protocols, stored),
-            None => stored,
+        let Some(member) = self.member_mut(key) else {
+            self.blobs.free(stored);
+            return;
         };
+        let before = member.bytes();
+        let old = core::mem::replace(&mut member.protocols, stored);
+        let (group, after) = (member.group, member.bytes());
+        if let Some(group) = self.group_mut(group) {
+            group.bytes = group.bytes + after - before;
+        }
         self.blobs.free(old);
     }
 

@@ -17,6 +17,7 @@ fn settings() -> Settings {
         session_timeout_min: Millis(6_000),
         session_timeout_max: Millis(300_000),
         size_max: 100,
+        group_bytes_max: 1 << 20,
         pending_max: 3,
         seed: 7,
     }
@@ -461,6 +462,8 @@ fn check(groups: &Groups<Heap>) {
                 .iter()
                 .all(|(_, m)| m.pending && m.waiting == Waiting::Nothing && m.assignment.is_empty())
         );
+        let bytes = members.iter().chain(&pending).map(|(_, m)| m.bytes()).sum::<u32>();
+        assert_eq!(bytes, group.bytes);
         let leads = members.iter().filter(|(k, _)| *k == group.leader).count();
         assert_eq!(
             leads,
@@ -1241,4 +1244,37 @@ fn an_interrupted_assignment_is_forgotten() {
         (world.state(), world.assignment(&b)),
         (StateId::PreparingRebalance, Vec::new())
     );
+}
+
+#[test]
+fn a_group_whose_metadata_no_reply_could_hold_takes_no_more() {
+    let mut world = World::new(Settings {
+        group_bytes_max: 1000,
+        ..settings()
+    });
+    let [_, b, _] = world.stable();
+    let fat = [7; 500];
+    let large: &[(&str, &[u8])] = &[("range", &fat)];
+    let newcomer = world.join(Ask {
+        protocols: large,
+        ..ASK
+    });
+    assert_eq!(
+        (world.refusal(newcomer), world.state()),
+        (None, StateId::PreparingRebalance)
+    );
+    let another = world.join(Ask {
+        protocols: large,
+        ..ASK
+    });
+    assert_eq!(world.refusal(another), Some(GroupError::GroupMaxSizeReached));
+    let fatter = world.join(Ask {
+        member: &b,
+        protocols: large,
+        ..ASK
+    });
+    assert_eq!(world.refusal(fatter), Some(GroupError::GroupMaxSizeReached));
+    let bytes = world.groups.groups.iter().next().unwrap().1.0.bytes;
+    assert!((500..=1000).contains(&bytes));
+    check(&world.groups);
 }
