@@ -1,7 +1,6 @@
 //! Simulator, fault-injecting disk, and what the tests over whole processes share.
 #![forbid(unsafe_code)]
 
-pub mod arbitrary;
 pub mod client;
 pub mod process;
 pub mod rng;

@@ -4,8 +4,8 @@
 //! its rows taken at start and touched only as they come into use.
 
 use skerry_core::table::{Key, Table, hash};
+use skerry_core::wire::Uuid;
 
-use super::Uuid;
 use super::config::TopicConfig;
 use super::name::{TopicName, collide};
 use crate::ids::{PartitionIx, TopicIx};

@@ -11,6 +11,7 @@
 //! - A lower epoch is fenced. A higher epoch begins at sequence 0.
 //! - Else the batch begins one after the last sequence. After `i32::MAX` comes 0.
 
+use crate::error_code::ErrorCode;
 use crate::record::BatchHeader;
 
 /// Batches remembered per producer: as many as a client may have in flight.
@@ -86,6 +87,17 @@ pub enum Refusal {
     OutOfOrderSequence,
     /// A newer instance of the producer has written.
     FencedEpoch,
+}
+
+impl Refusal {
+    /// The error code for the partition in a Produce reply.
+    #[must_use]
+    pub const fn code(self) -> ErrorCode {
+        match self {
+            Self::OutOfOrderSequence => ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER,
+            Self::FencedEpoch => ErrorCode::INVALID_PRODUCER_EPOCH,
+        }
+    }
 }
 
 /// What a partition remembers of one producer.

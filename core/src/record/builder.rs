@@ -4,11 +4,7 @@ use super::batch::{Attributes, BATCH_HEADER_BYTES, BatchHeader};
 use super::varint::{encode_varlong, varlong_bytes};
 use super::{Compression, Crc32c, RecordHeader};
 use crate::time::Timestamp;
-
-/// The buffer has no room for what was to be written; nothing of it was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Full;
+use crate::wire::Full;
 
 /// A batch under construction: header room first, then one record after another.
 ///

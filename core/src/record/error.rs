@@ -59,6 +59,30 @@ pub enum BatchError {
 }
 
 impl BatchError {
+    /// The error code for the partition in a Produce reply.
+    #[must_use]
+    pub const fn code(self) -> ErrorCode {
+        match self {
+            Self::Truncated | Self::Size(_) | Self::Crc => ErrorCode::CORRUPT_MESSAGE,
+            Self::TooLarge => ErrorCode::MESSAGE_TOO_LARGE,
+            Self::Codec(_) | Self::ZstdTooEarly => ErrorCode::UNSUPPORTED_COMPRESSION_TYPE,
+            Self::TimestampType | Self::Timestamp { .. } => ErrorCode::INVALID_TIMESTAMP,
+            Self::Transactional => ErrorCode::INVALID_TXN_STATE,
+            // 0 and 1 are named: the client can be told to use another format.
+            Self::Magic(0 | 1) => ErrorCode::UNSUPPORTED_FOR_MESSAGE_FORMAT,
+            Self::Magic(_)
+            | Self::ManyBatches
+            | Self::Empty
+            | Self::Count
+            | Self::Control
+            | Self::Sequence
+            | Self::MaxTimestamp
+            | Self::Record { .. }
+            | Self::OffsetDelta { .. }
+            | Self::NoKey { .. } => ErrorCode::INVALID_RECORD,
+        }
+    }
+
     /// The record that is to blame, for `record_errors` of Produce version 8 on (KIP-467); `None` when it is the batch.
     #[must_use]
     pub const fn record_index(self) -> Option<u32> {
@@ -68,29 +92,6 @@ impl BatchError {
             | Self::Timestamp { index }
             | Self::NoKey { index } => Some(index),
             _ => None,
-        }
-    }
-
-    /// The partition's answer in a Produce reply.
-    #[must_use]
-    pub const fn code(self) -> ErrorCode {
-        match self {
-            Self::Truncated | Self::Size(_) | Self::Empty | Self::Crc => ErrorCode::CORRUPT_MESSAGE,
-            Self::Magic(0 | 1) => ErrorCode::UNSUPPORTED_FOR_MESSAGE_FORMAT,
-            Self::TooLarge => ErrorCode::MESSAGE_TOO_LARGE,
-            Self::Codec(_) | Self::ZstdTooEarly => ErrorCode::UNSUPPORTED_COMPRESSION_TYPE,
-            Self::Timestamp { .. } => ErrorCode::INVALID_TIMESTAMP,
-            Self::Magic(_)
-            | Self::ManyBatches
-            | Self::Count
-            | Self::Control
-            | Self::Transactional
-            | Self::Sequence
-            | Self::TimestampType
-            | Self::MaxTimestamp
-            | Self::Record { .. }
-            | Self::OffsetDelta { .. }
-            | Self::NoKey { .. } => ErrorCode::INVALID_RECORD,
         }
     }
 
