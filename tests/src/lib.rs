@@ -2,6 +2,8 @@
 #![forbid(unsafe_code)]
 
 pub mod client;
+pub mod fault_disk;
 pub mod process;
 pub mod rng;
+pub mod sim;
 pub mod wire;
