@@ -1,6 +1,7 @@
 //! Simulator, fault-injecting disk, and what the tests over whole processes share.
 #![forbid(unsafe_code)]
 
+pub mod arbitrary;
 pub mod client;
 pub mod fault_disk;
 pub mod process;

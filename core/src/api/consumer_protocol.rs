@@ -26,9 +26,9 @@ message! {
     /// Partitions of one topic.
     TopicPartition<'a> {
         /// The topic's name.
-        topic: &'a str [1..];
+        topic: &'a str [0..];
         /// The partitions.
-        partitions: Array<'a, i32> [1..];
+        partitions: Array<'a, i32> [0..];
     }
 }
 

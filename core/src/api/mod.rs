@@ -2,7 +2,7 @@
 //!
 //! Declared is what can be decoded and encoded; what a broker *lists* in its ApiVersions reply is the broker's own matter.
 
-use crate::wire::{DecodeError, Full, Message, Reader, Sink, Version, Versions};
+use crate::wire::{DecodeError, Field, Full, Message, Reader, Sink, Table, Version, Versions};
 
 pub mod consumer_protocol;
 
@@ -53,6 +53,24 @@ macro_rules! apis {
                 }
             }
         }
+
+        impl ApiKey {
+            /// The tables of its request and its reply, for tools that explain bytes.
+            #[must_use]
+            pub const fn tables(self) -> (&'static [Field], &'static [Field]) {
+                match self {
+                    $(Self::$name => (<$request as Table>::FIELDS, <$response as Table>::FIELDS),)*
+                }
+            }
+        }
+
+        // A reply has the versions of its request.
+        $(const _: () = {
+            let (request, response) = (<$request as Message>::VERSIONS, <$response as Message>::VERSIONS);
+            assert!(request.min == response.min && request.max == response.max);
+            let (request, response) = (<$request as Message>::FLEXIBLE, <$response as Message>::FLEXIBLE);
+            assert!(request.min == response.min && request.max == response.max);
+        };)*
 
         /// A request of any declared API.
         #[derive(Clone, Copy, Debug)]

@@ -158,7 +158,6 @@ pub(crate) use message;
 
 #[cfg(test)]
 mod tests {
-    use super::message;
     use crate::wire::{Array, DecodeError, Full, Items, Message, Reader, Records, Sink, SliceWriter, Table, Versions};
 
     message! {
