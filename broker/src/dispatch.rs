@@ -137,12 +137,23 @@ pub fn handle<H: Host>(
         Request::ListOffsets(r) => handler::list_offsets::handle(cx, header, r, out),
         Request::OffsetForLeaderEpoch(r) => handler::offset_for_leader_epoch::handle(cx, header, r, out),
         Request::ApiVersions(r) => handler::api_versions::handle(header, r, out),
+        Request::FindCoordinator(r) => handler::find_coordinator::handle(cx, header, r, out),
+        Request::JoinGroup(r) => handler::join_group::handle(cx, header, r, out),
+        Request::SyncGroup(r) => handler::sync_group::handle(cx, header, r, out),
+        Request::Heartbeat(r) => handler::heartbeat::handle(cx, header, r, out),
+        Request::LeaveGroup(r) => handler::leave_group::handle(cx, header, r, out),
+        Request::OffsetFetch(r) => handler::offset_fetch::handle(cx, header, r, out),
+        Request::DescribeGroups(r) => handler::describe_groups::handle(cx, header, r, out),
+        Request::ListGroups(r) => handler::list_groups::handle(cx, header, r, out),
         _ => Outcome::Close("not spoken here"),
     }
 }
 
 /// Makes the reply to a request that the coordinator had taken, once the coordinator has an answer.
 pub fn finish_group<H: Host>(cx: &mut Context<'_, H>, asked: &Asked, out: &mut Out<'_>) -> Outcome {
-    let _ = (cx, asked, out);
-    Outcome::Close("not spoken here")
+    match asked.api {
+        ApiKey::JoinGroup => handler::join_group::finish(cx, asked, out),
+        ApiKey::SyncGroup => handler::sync_group::finish(cx, asked, out),
+        _ => Outcome::Close("the coordinator has no part in it"),
+    }
 }

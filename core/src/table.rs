@@ -114,7 +114,7 @@ impl<T: 'static, M: Memory> Table<T, M> {
             self.free = after;
             Key { row: free, stamp }
         } else {
-            let row = u32::try_from(self.rows.as_ref().len()).unwrap_or(NONE);
+            let row = self.places();
             let place = Row {
                 stamp: 0,
                 hash,
@@ -203,6 +203,12 @@ impl<T: 'static, M: Memory> Table<T, M> {
             row,
             stamp: place.stamp,
         })
+    }
+
+    /// Places ever used: every key's [`Key::row`] is below.
+    #[must_use]
+    pub fn places(&self) -> u32 {
+        u32::try_from(self.rows.as_ref().len()).unwrap_or(NONE)
     }
 
     /// Every row in use, by place.

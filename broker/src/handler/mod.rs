@@ -16,10 +16,18 @@ use crate::outbox::{Finished, RANGES_MAX};
 use crate::state::State;
 
 pub mod api_versions;
+pub mod describe_groups;
 pub mod fetch;
+pub mod find_coordinator;
+pub mod heartbeat;
+pub mod join_group;
+pub mod leave_group;
+pub mod list_groups;
 pub mod list_offsets;
+pub mod offset_fetch;
 pub mod offset_for_leader_epoch;
 pub mod produce;
+pub mod sync_group;
 
 /// Who asks.
 #[derive(Clone, Debug)]
