@@ -282,6 +282,31 @@ pub enum GroupsCommand {
     },
 }
 
+impl TopicsCommand {
+    /// Which cluster.
+    pub const fn client(&self) -> &ClientArgs {
+        match self {
+            Self::List { client, .. }
+            | Self::Describe { client, .. }
+            | Self::Create { client, .. }
+            | Self::Delete { client, .. }
+            | Self::Alter { client, .. } => client,
+        }
+    }
+}
+
+impl GroupsCommand {
+    /// Which cluster.
+    pub const fn client(&self) -> &ClientArgs {
+        match self {
+            Self::List { client }
+            | Self::Describe { client, .. }
+            | Self::Delete { client, .. }
+            | Self::Offsets { client, .. } => client,
+        }
+    }
+}
+
 /// `skerry produce`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \

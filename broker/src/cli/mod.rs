@@ -3,15 +3,28 @@
 //! Standard output has data only; everything else goes to standard error. A reader that closes the pipe ends a command quietly.
 
 pub mod args;
+mod client;
+mod compress;
 mod config;
+mod consume;
+mod fetch;
+mod groups;
+mod member;
+mod murmur2;
+mod offsets;
+mod produce;
 mod show;
+mod topics;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use clap::{CommandFactory as _, Parser as _};
 
-use args::{Cli, Command};
+use args::{Cli, ClientArgs, Command};
+use client::Client;
 
 /// Why a command ends without having done what it was asked.
 #[derive(Debug)]
@@ -20,6 +33,12 @@ pub enum Failure {
     Config(Vec<String>),
     /// It is told in words.
     Told(String),
+    /// A broker cannot be connected to.
+    Unreachable(String),
+    /// A connection broke.
+    Broken(String),
+    /// The user asked to stop.
+    Interrupted,
     /// Writing to standard output failed.
     Output(io::Error),
 }
@@ -69,7 +88,8 @@ fn tell(failure: &Failure) {
                 eprintln!("skerry: {problem}");
             }
         }
-        Failure::Told(text) => eprintln!("skerry: {text}"),
+        Failure::Told(text) | Failure::Unreachable(text) | Failure::Broken(text) => eprintln!("skerry: {text}"),
+        Failure::Interrupted => {}
         Failure::Output(error) => eprintln!("skerry: cannot write to standard output: {error}"),
     }
 }
@@ -113,6 +133,31 @@ fn run(
             }
             Ok(())
         }
-        _ => Err("not there yet".to_owned().into()),
+        Command::Topics(command) => topics::run(&command, &mut client(command.client())?, out),
+        Command::Groups(command) => groups::run(&command, &mut client(command.client())?, out),
+        Command::Produce(args) => produce::run(&args, &mut client(&args.client)?, out),
+        Command::Consume(args) => {
+            let interrupted = interrupts().map_err(|error| format!("signals: {error}"))?;
+            consume::run(
+                &args,
+                &mut Client::new(&args.client.bootstrap_server, interrupted)?,
+                out,
+            )
+        }
     }
+}
+
+fn client(args: &ClientArgs) -> Result<Client, Failure> {
+    Client::new(&args.bootstrap_server, Arc::default())
+}
+
+/// Set by the first SIGINT or SIGTERM, so that a group member can commit and leave; the second one ends the process.
+fn interrupts() -> io::Result<Arc<AtomicBool>> {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    let interrupted = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&interrupted))?;
+        signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
+    }
+    Ok(interrupted)
 }
