@@ -138,6 +138,35 @@ impl<H: Host> Broker<H> {
         }
     }
 
+    /// Every memory budget: its name, its bytes, and how they come about.
+    #[must_use]
+    pub fn budget(&self) -> Vec<(&'static str, u64, &'static str)> {
+        let limits = &self.state.config.limits;
+        let connections = limits.connections as usize;
+        let mut lines = vec![
+            (
+                "connections",
+                connections * (size_of::<Option<Conn>>() + SAVED_BYTES),
+                "max.connections",
+            ),
+            (
+                "small buffers",
+                2 * limits.small_buffers as usize * limits.small_buffer_bytes as usize,
+                "skerry.limits.small.buffers pairs",
+            ),
+            (
+                "large buffers",
+                2 * limits.large_buffers as usize * self.buffers.requests.bytes(),
+                "skerry.limits.large.buffers for requests, and for replies",
+            ),
+        ];
+        lines.extend(State::budget(&self.state.config));
+        lines
+            .into_iter()
+            .map(|(name, bytes, note)| (name, bytes as u64, note))
+            .collect()
+    }
+
     /// Counters.
     pub const fn observed(&self) -> &Observe {
         &self.observe

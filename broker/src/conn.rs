@@ -363,9 +363,12 @@ impl Conn {
             Step::Nothing => {}
             step => return step,
         }
-        // What it wants may come from its own replies leaving: only with nothing to send does it stand in line.
-        if let Step::Stop(_) = handled {
-            return handled;
+        match handled {
+            // It ends, but what it was promised before leaves first.
+            Step::Stop(Turn::End(_)) if !self.out.is_empty() => return Step::Nothing,
+            // What it wants may come from its own replies leaving: only with nothing to send does it stand in line.
+            Step::Stop(_) => return handled,
+            Step::Did | Step::Nothing => {}
         }
         if let Some(end) = self.draining
             && self.is_quiet()
@@ -691,13 +694,10 @@ impl Conn {
         let receive = pairs.pair(lease).receive;
         let waiting = self.in_start..self.in_end;
 
-        if let Some(large) = &self.request
-            && self.in_start == self.in_end
+        if self.in_start == self.in_end
+            && let Some(lease) = self.request.take()
         {
-            let _ = large;
-            if let Some(lease) = self.request.take() {
-                requests.release(lease);
-            }
+            requests.release(lease);
             (self.in_start, self.in_end) = (0, 0);
         } else if self.request.is_none() && self.in_start > 0 {
             receive.copy_within(waiting, 0);

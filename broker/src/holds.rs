@@ -64,41 +64,22 @@ pub struct Holds {
     queues: Vec<Queue>,
     free_hold: u32,
     free_wait: u32,
-    free_holds: u32,
-    free_waits: u32,
+    free_holds: usize,
+    free_waits: usize,
 }
 
 impl Holds {
     /// Takes memory for `holds` replies, `waits` partitions within them, and a queue for each of `partitions`.
     #[must_use]
     pub fn new(holds: usize, waits: usize, partitions: usize) -> Self {
-        let holds_n = u32::try_from(holds).unwrap_or(NONE - 1);
-        let waits_n = u32::try_from(waits).unwrap_or(NONE - 1);
-        let chain = |i: u32, n: u32| if i + 1 < n { i + 1 } else { NONE };
         Self {
-            holds: (0..holds_n)
-                .map(|i| Hold {
-                    conn: None,
-                    remaining: 0,
-                    first: NONE,
-                    deadline: Instant::NEVER,
-                    next_free: chain(i, holds_n),
-                })
-                .collect(),
-            waits: (0..waits_n)
-                .map(|i| Wait {
-                    hold: NONE,
-                    ordinal: 0,
-                    end: 0,
-                    next: chain(i, waits_n),
-                    next_in_hold: NONE,
-                })
-                .collect(),
+            holds: Vec::with_capacity(holds),
+            waits: Vec::with_capacity(waits),
             queues: vec![Queue { head: NONE, tail: NONE }; partitions],
-            free_hold: if holds_n == 0 { NONE } else { 0 },
-            free_wait: if waits_n == 0 { NONE } else { 0 },
-            free_holds: holds_n,
-            free_waits: waits_n,
+            free_hold: NONE,
+            free_wait: NONE,
+            free_holds: holds,
+            free_waits: waits,
         }
     }
 
@@ -111,15 +92,26 @@ impl Holds {
     /// Whether one more reply over `partitions` partitions can be held.
     #[must_use]
     pub fn room(&self, partitions: usize) -> bool {
-        self.free_holds > 0 && partitions <= self.free_waits as usize
+        self.free_holds > 0 && partitions <= self.free_waits
     }
 
     /// Begins to hold a reply of `conn` until its waits have ended or `deadline` has come. `None` when full.
     pub fn hold(&mut self, conn: ConnId, deadline: Instant) -> Option<HoldIx> {
-        let ix = self.free_hold;
+        self.free_holds = self.free_holds.checked_sub(1)?;
+        let mut ix = self.free_hold;
+        if ix == NONE {
+            // Slots are made as they are first used, within the capacity taken at start.
+            ix = self.holds.len() as u32;
+            self.holds.push(Hold {
+                conn: None,
+                remaining: 0,
+                first: NONE,
+                deadline,
+                next_free: NONE,
+            });
+        }
         let hold = self.holds.get_mut(ix as usize)?;
         self.free_hold = hold.next_free;
-        self.free_holds -= 1;
         *hold = Hold {
             conn: Some(conn),
             remaining: 0,
@@ -132,7 +124,20 @@ impl Holds {
 
     /// Lets the reply also wait until `partition` is durable up to `end` (exclusive). False when full.
     pub fn wait(&mut self, hold: HoldIx, partition: PartitionIx, ordinal: u32, end: i64) -> bool {
-        let ix = self.free_wait;
+        if self.free_waits == 0 || partition.0 as usize >= self.queues.len() || hold.0 as usize >= self.holds.len() {
+            return false;
+        }
+        let mut ix = self.free_wait;
+        if ix == NONE {
+            ix = self.waits.len() as u32;
+            self.waits.push(Wait {
+                hold: NONE,
+                ordinal,
+                end,
+                next: NONE,
+                next_in_hold: NONE,
+            });
+        }
         let (Some(wait), Some(queue), Some(held)) = (
             self.waits.get_mut(ix as usize),
             self.queues.get_mut(partition.0 as usize),

@@ -20,6 +20,7 @@ pub mod logging;
 pub mod memory;
 pub mod observe;
 pub mod outbox;
+pub mod serve;
 pub mod startup;
 pub mod state;
 pub mod tokens;

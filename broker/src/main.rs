@@ -4,8 +4,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    skerry_broker::cli::main(|config| {
-        skerry_broker::startup::tell(&config, &[], &[]);
-        Err("the broker is not wired in yet".into())
-    })
+    skerry_broker::cli::main(skerry_broker::serve::serve)
 }

@@ -276,3 +276,87 @@ impl Outbox {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::holds::Holds;
+    use crate::ids::ConnId;
+    use skerry_core::time::Instant;
+
+    fn plain(bytes: usize) -> Finished<'static> {
+        Finished {
+            bytes,
+            gaps: &[],
+            ranges: &[],
+        }
+    }
+
+    /// What would be sent now, as text.
+    fn front(out: &Outbox, small: &[u8], large: &[u8]) -> String {
+        let mut slices = [IoSlice::new(&[]); 4];
+        let (used, _) = out.gather(small, large, &mut slices);
+        slices[..used]
+            .iter()
+            .map(|s| core::str::from_utf8(s).unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn replies_leave_in_order_and_the_window_slides() {
+        let mut small = *b"..........";
+        let mut out = Outbox::default();
+        out.spare(&mut small)[..4].copy_from_slice(b"abcd");
+        out.commit(&plain(4), false);
+        out.spare(&mut small)[..3].copy_from_slice(b"efg");
+        out.commit(&plain(3), false);
+        assert_eq!(front(&out, &small, &[]), "abcdefg");
+        out.sent(5);
+        let place = out.next_place();
+        assert_eq!(out.spare(&mut small).len(), 8, "what has left gives its room back");
+        assert_eq!(
+            out.next_place(),
+            place,
+            "a place counts from the first byte ever, not from the buffer's start"
+        );
+        assert_eq!(front(&out, &small, &[]), "fg");
+        out.sent(2);
+        assert!(out.is_empty() && matches!(out.front(), Front::Empty));
+    }
+
+    #[test]
+    fn nothing_passes_a_hold_and_a_held_reply_can_be_changed_where_it_lies() {
+        let mut holds = Holds::new(1, 1, 1);
+        let hold = holds.hold(ConnId::from_parts(0, 0), Instant::NEVER).unwrap();
+        let mut small = *b"......";
+        let mut out = Outbox::default();
+        out.spare(&mut small)[..1].copy_from_slice(b"a");
+        out.commit(&plain(1), false);
+        let place = out.next_place();
+        assert!(out.hold(hold));
+        out.spare(&mut small)[..2].copy_from_slice(b"bc");
+        out.commit(&plain(2), false);
+        assert_eq!(front(&out, &small, &[]), "a");
+        out.sent(1);
+        assert!(matches!(out.front(), Front::Hold(h) if h == hold));
+        let _ = out.spare(&mut small);
+        out.reply_mut(place, 2, &mut small, &mut []).unwrap()[0] = b'B';
+        out.unhold();
+        assert_eq!((front(&out, &small, &[]).as_str(), out.holds()), ("Bc", 0));
+    }
+
+    #[test]
+    fn a_large_reply_follows_small_ones_and_gives_its_buffer_back_once_sent() {
+        let (mut small, large) = (*b"ab....", *b"LARGE!");
+        let mut out = Outbox::default();
+        let _ = out.spare(&mut small);
+        out.commit(&plain(2), false);
+        out.commit(&plain(6), true);
+        assert!(out.uses_large());
+        assert_eq!(front(&out, &small, &large), "abLARGE!");
+        out.sent(5);
+        assert_eq!(front(&out, &small, &large), "GE!");
+        out.sent(3);
+        assert!(out.is_empty() && !out.uses_large());
+    }
+}

@@ -28,20 +28,11 @@ impl Waiters {
     /// Takes memory for `nodes` waits of `connections` connections on `partitions` partitions.
     #[must_use]
     pub fn new(nodes: usize, connections: usize, partitions: usize) -> Self {
-        let n = u32::try_from(nodes).unwrap_or(NONE - 1);
         Self {
-            nodes: (0..n)
-                .map(|i| Node {
-                    conn: ConnId::from_parts(0, 0),
-                    partition: NONE,
-                    next: if i + 1 < n { i + 1 } else { NONE },
-                    prev: NONE,
-                    next_of_conn: NONE,
-                })
-                .collect(),
+            nodes: Vec::with_capacity(nodes),
             heads: vec![NONE; partitions],
             by_conn: vec![NONE; connections],
-            free: if n == 0 { NONE } else { 0 },
+            free: NONE,
             free_count: nodes,
         }
     }
@@ -60,7 +51,21 @@ impl Waiters {
 
     /// Lets `conn` be woken when `partition` changes. False when full.
     pub fn add(&mut self, conn: ConnId, partition: PartitionIx) -> bool {
-        let ix = self.free;
+        if self.free_count == 0 || partition.0 as usize >= self.heads.len() || conn.index() >= self.by_conn.len() {
+            return false;
+        }
+        let mut ix = self.free;
+        if ix == NONE {
+            // Nodes are made as they are first used, within the capacity taken at start.
+            ix = self.nodes.len() as u32;
+            self.nodes.push(Node {
+                conn,
+                partition: NONE,
+                next: NONE,
+                prev: NONE,
+                next_of_conn: NONE,
+            });
+        }
         let (Some(node), Some(head), Some(mine)) = (
             self.nodes.get_mut(ix as usize),
             self.heads.get_mut(partition.0 as usize),

@@ -143,7 +143,6 @@ fn append<H: Host>(
         waiters,
         moved,
         config,
-        leader_epoch,
         ..
     } = &mut *cx.state;
     let by_id = header.version >= 13;
@@ -184,7 +183,7 @@ fn append<H: Host>(
     let params = AppendParams {
         now: cx.now,
         wall: cx.wall,
-        leader_epoch: *leader_epoch,
+        leader_epoch: topics.leader_epoch(),
     };
     let appended = logs.append(cx.host, ix, &batch, &params).map_err(|e| match e {
         AppendError::Storage => ErrorCode::KAFKA_STORAGE_ERROR,

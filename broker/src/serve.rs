@@ -1,0 +1,47 @@
+//! A broker on this machine, from its configuration to its graceful end.
+
+use skerry_net::host::ListenerId;
+use skerry_net::linux::{LinuxConfig, LinuxHost, Listen, Ring};
+
+use crate::broker::{Broker, Pass};
+use crate::config::{Config, IoUring};
+use crate::startup;
+use crate::state::State;
+
+/// Streams beyond `max.connections`, so that one too many is accepted and told so by closing instead of waiting unseen.
+const STREAMS_SPARE: u32 = 16;
+
+/// Files besides the logs' own: the metadata log and what replaces it, `meta.properties`, the data directory, checkpoints.
+const FILES_SPARE: u32 = 16;
+
+/// Connections that wait to be accepted: Kafka's default for `socket.listen.backlog.size`.
+const BACKLOG: u32 = 50;
+
+/// Syncs and loads in flight at once.
+const RING_ENTRIES: u32 = 64;
+
+/// Runs until `SIGTERM` or `SIGINT`. Errors: why it could not start, for a person.
+pub fn serve(config: Config) -> Result<(), String> {
+    let limits = config.limits;
+    let mut host = LinuxHost::new(LinuxConfig {
+        listeners: config.listeners.iter().map(|l| Listen::Bind(l.bind)).collect(),
+        backlog: BACKLOG,
+        data_directory: config.data_dir.clone(),
+        streams_max: limits.connections + STREAMS_SPARE,
+        files_max: limits.open_files + FILES_SPARE,
+        ring: match config.io_uring {
+            IoUring::Auto => Ring::Auto,
+            IoUring::Off => Ring::Off,
+        },
+        ring_entries: RING_ENTRIES,
+    })
+    .map_err(|e| e.to_string())?;
+    let bound: Vec<_> = (0..config.listeners.len())
+        .filter_map(|i| host.local_addr(ListenerId(i as u16)))
+        .collect();
+    let state = State::open(config, &mut host).map_err(|e| e.to_string())?;
+    let mut broker = Broker::new(host, state);
+    startup::tell(&broker.state.config, &bound, &broker.budget());
+    while broker.pass() == Pass::Running {}
+    Ok(())
+}
