@@ -10,7 +10,7 @@ use skerry_core::time::{Instant, Timestamp};
 use skerry_core::wire::Uuid;
 use skerry_net::host::{Clock, Disk, DiskError, FileId};
 
-use super::config::TopicConfig;
+use super::config::{DefaultTexts, TopicConfig};
 use super::meta_properties::{self, ClusterId, MetaError};
 use super::metadata_log::{METADATA_LOG, MetadataError, MetadataLog, Records};
 use super::name::{TopicName, topic_name};
@@ -34,6 +34,7 @@ pub struct Catalog {
     leader_epoch: i32,
     cluster_id: ClusterId,
     defaults: TopicDefaults,
+    default_texts: DefaultTexts,
 }
 
 /// Why the broker does not start.
@@ -135,7 +136,7 @@ impl Replay {
                 let topic = ReplayedTopic {
                     name,
                     partitions: *partitions,
-                    config: *config,
+                    config: config.clone(),
                 };
                 self.topics.insert(*id, topic);
             }
@@ -149,7 +150,7 @@ impl Replay {
             }
             MetadataRecord::TopicConfigured { id, config } => {
                 if let Some(topic) = self.topics.get_mut(id) {
-                    topic.config = *config;
+                    topic.config.clone_from(config);
                 }
             }
             MetadataRecord::BrokerStarted { leader_epoch } => {
@@ -200,6 +201,7 @@ impl Catalog {
             leader_epoch: replay.leader_epoch,
             cluster_id,
             defaults: config.topic,
+            default_texts: DefaultTexts::new(&config.topic),
         };
         let strangers = strangers(host, &replay.topics)?;
         if opened.damaged || (opened.records == 0 && !strangers.is_empty()) {
@@ -238,7 +240,7 @@ impl Catalog {
                     let topic = ReplayedTopic {
                         name: name.clone(),
                         partitions,
-                        config,
+                        config: config.clone(),
                     };
                     topics.insert(id, topic);
                     MetadataRecord::TopicCreated {
@@ -283,7 +285,7 @@ impl Catalog {
         topics.sort_by(|(_, a), (_, b)| a.name.cmp(&b.name));
         for (id, topic) in topics {
             let settings = topic.config.log_settings(&self.defaults);
-            let Ok(ix) = self.table.insert(topic.name.clone(), id, topic.config) else {
+            let Ok(ix) = self.table.insert(topic.name.clone(), id, topic.config.clone()) else {
                 return Err(limits);
             };
             for number in 0..topic.partitions {
@@ -336,6 +338,12 @@ impl Catalog {
         &self.defaults
     }
 
+    /// The same as texts.
+    #[must_use]
+    pub const fn default_texts(&self) -> &DefaultTexts {
+        &self.default_texts
+    }
+
     /// The metadata log, for what groups commit.
     pub const fn log_mut(&mut self) -> &mut MetadataLog {
         &mut self.log
@@ -372,7 +380,7 @@ impl Catalog {
         }
         let ix = self
             .table
-            .insert(name.clone(), id, *config)
+            .insert(name.clone(), id, config.clone())
             .map_err(|error| match error {
                 InsertError::Exists => ChangeError::Exists,
                 InsertError::Full => ChangeError::Full,
@@ -381,7 +389,7 @@ impl Catalog {
             id,
             name,
             partitions,
-            config: *config,
+            config: config.clone(),
         };
         let made = self
             .make_logs(host, logs, ix, name, config, partitions)
@@ -413,7 +421,7 @@ impl Catalog {
         partitions: i32,
     ) -> Result<(), ChangeError> {
         let topic = self.table.get(ix).ok_or(ChangeError::Unknown)?;
-        let (id, name, config, before) = (topic.id, topic.name.clone(), topic.config, topic.partitions());
+        let (id, name, config, before) = (topic.id, topic.name.clone(), topic.config.clone(), topic.partitions());
         let more = u32::try_from(partitions.saturating_sub(before)).map_err(|_| ChangeError::Full)?;
         if !self.table.has_room(0, more) {
             return Err(ChangeError::Full);
@@ -440,10 +448,10 @@ impl Catalog {
         }
         let record = MetadataRecord::TopicConfigured {
             id: topic.id,
-            config: *config,
+            config: config.clone(),
         };
         self.log.append(disk, &record)?;
-        topic.config = *config;
+        topic.config.clone_from(config);
         let settings = config.log_settings(&self.defaults);
         for (_, log) in self.table.partitions(ix) {
             logs.configure(log, &settings);
@@ -463,7 +471,9 @@ impl Catalog {
     /// Removes a topic and its logs from the tables; their directories are renamed, which [`Logs::sync_names`] makes durable.
     pub fn forget<D: Disk>(&mut self, disk: &mut D, logs: &mut Logs, ix: TopicIx) {
         for (number, log) in self.table.partitions(ix) {
-            if let Err(error) = logs.delete(disk, log) {
+            if let Err(error) = logs.delete(disk, log)
+                && error != DiskError::NotFound
+            {
                 warn!("partition {number} of a deleted topic could not be renamed: {error:?}");
             }
         }
@@ -505,7 +515,7 @@ impl Catalog {
                     id: topic.id,
                     name: &topic.name,
                     partitions: topic.partitions(),
-                    config: topic.config,
+                    config: topic.config.clone(),
                 });
             }
             offsets(emit);

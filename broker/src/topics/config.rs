@@ -63,7 +63,7 @@ pub struct ConfigValue(i64);
 pub const VALUE_BYTES_MAX: usize = 24;
 
 /// A value as text.
-pub type ValueText = heapless::String<VALUE_BYTES_MAX>;
+pub type ValueText = heapless::String<VALUE_BYTES_MAX, u8>;
 
 struct Def {
     name: &'static str,
@@ -307,12 +307,13 @@ impl ConfigKey {
     }
 }
 
-/// What is set on one topic.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What is set on one topic. Texts are kept too, so that replies can be written straight out of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TopicConfig {
     /// Bit `k` says that the setting `k` is set.
     set: u32,
     values: [i64; KEY_COUNT],
+    texts: [ValueText; KEY_COUNT],
 }
 
 const _: () = assert!(KEY_COUNT <= 32, "one bit for each setting");
@@ -323,6 +324,7 @@ impl Default for TopicConfig {
         Self {
             set: 0,
             values: [0; KEY_COUNT],
+            texts: [const { ValueText::new() }; KEY_COUNT],
         }
     }
 }
@@ -330,17 +332,20 @@ impl Default for TopicConfig {
 impl TopicConfig {
     /// Sets one.
     pub fn set(&mut self, key: ConfigKey, value: ConfigValue) {
-        if let Some(kept) = self.values.get_mut(key as usize) {
-            *kept = value.0;
-            self.set |= 1 << key as u32;
-        }
+        self.put(key, value, key.text(value));
+        self.set |= 1 << key as u32;
     }
 
     /// Unsets one.
     pub fn unset(&mut self, key: ConfigKey) {
-        if let Some(kept) = self.values.get_mut(key as usize) {
-            *kept = 0;
-            self.set &= !(1 << key as u32);
+        self.put(key, ConfigValue(0), ValueText::new());
+        self.set &= !(1 << key as u32);
+    }
+
+    fn put(&mut self, key: ConfigKey, value: ConfigValue, text: ValueText) {
+        if let (Some(kept), Some(kept_text)) = (self.values.get_mut(key as usize), self.texts.get_mut(key as usize)) {
+            *kept = value.0;
+            *kept_text = text;
         }
     }
 
@@ -358,19 +363,11 @@ impl TopicConfig {
             .filter_map(|key| self.own(*key).map(|value| (*key, value.0)))
     }
 
-    /// What counts for `key`, and where it comes from.
+    /// The text of what is set for `key`.
     #[must_use]
-    pub fn effective(&self, key: ConfigKey, defaults: &TopicDefaults) -> (ConfigValue, ConfigSource) {
-        if let Some(value) = self.own(key) {
-            return (value, ConfigSource::Topic);
-        }
-        let value = key.broker_default(defaults);
-        let source = if value == key.default() {
-            ConfigSource::Default
-        } else {
-            ConfigSource::StaticBroker
-        };
-        (value, source)
+    pub fn own_text(&self, key: ConfigKey) -> Option<&str> {
+        let text = self.texts.get(key as usize)?;
+        self.own(key).map(|_| text.as_str())
     }
 
     fn number(&self, key: ConfigKey, defaults: &TopicDefaults) -> i64 {
@@ -425,6 +422,52 @@ impl TopicConfig {
             retention_bytes: self.number(ConfigKey::RetentionBytes, defaults),
             timestamp_type: self.timestamp_type(defaults),
             cleanup_policy: self.cleanup_policy(defaults),
+        }
+    }
+}
+
+/// The texts of what a topic has that sets nothing.
+pub struct DefaultTexts {
+    broker: [ValueText; KEY_COUNT],
+    kafka: [ValueText; KEY_COUNT],
+}
+
+impl DefaultTexts {
+    /// On a broker with these settings.
+    #[must_use]
+    pub fn new(defaults: &TopicDefaults) -> Self {
+        let texts = |value: &dyn Fn(ConfigKey) -> ConfigValue| {
+            core::array::from_fn(|at| {
+                let key = ConfigKey::ALL.get(at).copied();
+                key.map(|key| key.text(value(key))).unwrap_or_default()
+            })
+        };
+        Self {
+            broker: texts(&|key| key.broker_default(defaults)),
+            kafka: texts(&ConfigKey::default),
+        }
+    }
+
+    /// The broker's own value for `key`, where it is another one than Kafka's.
+    #[must_use]
+    pub fn broker(&self, key: ConfigKey) -> Option<&str> {
+        let text = self.broker.get(key as usize)?.as_str();
+        (text != self.kafka(key)).then_some(text)
+    }
+
+    /// Kafka's value for `key`.
+    #[must_use]
+    pub fn kafka(&self, key: ConfigKey) -> &str {
+        self.kafka.get(key as usize).map_or("", ValueText::as_str)
+    }
+
+    /// What counts for `key` on a topic, and where it comes from.
+    #[must_use]
+    pub fn effective<'t>(&'t self, topic: &'t TopicConfig, key: ConfigKey) -> (&'t str, ConfigSource) {
+        match (topic.own_text(key), self.broker(key)) {
+            (Some(text), _) => (text, ConfigSource::Topic),
+            (None, Some(text)) => (text, ConfigSource::StaticBroker),
+            (None, None) => (self.kafka(key), ConfigSource::Default),
         }
     }
 }
@@ -512,20 +555,19 @@ mod tests {
     fn sources_are_the_topic_then_the_broker_then_kafka() {
         let key = ConfigKey::RetentionMs;
         let mut topic = TopicConfig::default();
-        let plain = defaults(&[]);
         let set = defaults(&[("log.retention.ms", "5000")]);
-        let of = |topic: &TopicConfig, defaults| {
-            let (value, source) = topic.effective(key, defaults);
-            (key.text(value).to_string(), source)
-        };
-        assert_eq!(of(&topic, &plain), ("604800000".into(), ConfigSource::Default));
-        assert_eq!(of(&topic, &set), ("5000".into(), ConfigSource::StaticBroker));
+        let texts = DefaultTexts::new(&set);
+        assert_eq!(texts.effective(&topic, key), ("5000", ConfigSource::StaticBroker));
+        let plain = DefaultTexts::new(&defaults(&[]));
+        assert_eq!(plain.effective(&topic, key), ("604800000", ConfigSource::Default));
         topic.set(key, key.parse("77").unwrap());
-        assert_eq!(of(&topic, &set), ("77".into(), ConfigSource::Topic));
+        assert_eq!(texts.effective(&topic, key), ("77", ConfigSource::Topic));
+        assert_eq!((texts.broker(key), texts.kafka(key)), (Some("5000"), "604800000"));
+        assert_eq!((plain.broker(key), plain.kafka(key)), (None, "604800000"));
         assert_eq!(topic.log_settings(&set).retention_ms, 77);
         assert_eq!(topic.kept().collect::<Vec<_>>(), [(key, 77)]);
         topic.unset(key);
-        assert_eq!(of(&topic, &set), ("5000".into(), ConfigSource::StaticBroker));
+        assert_eq!(texts.effective(&topic, key), ("5000", ConfigSource::StaticBroker));
         assert_eq!(topic, TopicConfig::default());
     }
 

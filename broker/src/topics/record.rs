@@ -291,7 +291,7 @@ pub(super) mod tests {
                 id,
                 name: "orders",
                 partitions: 12,
-                config,
+                config: config.clone(),
             },
             MetadataRecord::TopicDeleted { id },
             MetadataRecord::PartitionsAdded { id, partitions: 13 },
