@@ -87,11 +87,10 @@ mod tests {
     fn clocks_go_forward() {
         let mut clock = LinuxClock::new();
         let (now, ticks, cpu) = (clock.now(), clock.ticks(), clock.thread_cpu());
-        let mut spins = 0_u64;
-        while clock.now().as_micros() < now.as_micros() + 2_000 {
-            spins += 1;
+        let start = std::time::Instant::now();
+        while clock.now() <= now || clock.ticks() <= ticks || clock.thread_cpu() <= cpu {
+            assert!(start.elapsed().as_secs() < 10, "a clock stands still");
         }
-        assert!(spins > 0 && clock.ticks() > ticks && clock.thread_cpu() > cpu);
         assert!(
             now.as_micros() < 60_000_000,
             "instants count from the start of the clock"
