@@ -557,6 +557,9 @@ struct Sleepers<'a> {
     holds: &'a mut crate::holds::Holds,
     waiters: &'a crate::waiters::Waiters,
     moved: &'a mut Queue<u32>,
+    topics: &'a mut crate::topics::Catalog,
+    metadata_wait: PartitionIx,
+    metadata_durable: &'a mut u64,
     conns: &'a mut [Option<Conn>],
     ready: &'a mut Queue<u32>,
     buffers: &'a mut Buffers,
@@ -572,6 +575,7 @@ impl<'a> Wakes<'a> {
         buffers: &'a mut Buffers,
         scratch: &'a mut [u8],
     ) -> Self {
+        let metadata_wait = state.metadata_wait();
         Self {
             flusher: &mut state.flusher,
             logs: &mut state.logs,
@@ -579,6 +583,9 @@ impl<'a> Wakes<'a> {
                 holds: &mut state.holds,
                 waiters: &state.waiters,
                 moved: &mut state.moved,
+                topics: &mut state.topics,
+                metadata_wait,
+                metadata_durable: &mut state.metadata_durable,
                 conns,
                 ready,
                 buffers,
@@ -619,7 +626,15 @@ impl Sleepers<'_> {
                 holds.on_failed(ix, ErrorCode::KAFKA_STORAGE_ERROR, &mut ended);
                 self.wake_fetches(ix);
             }
-            Flushed::FileAdvanced { .. } | Flushed::FileFailed { .. } => {}
+            // The metadata log is the one file that is not a partition's.
+            Flushed::FileAdvanced { mark, .. } => {
+                *self.metadata_durable = mark;
+                holds.on_durable(self.metadata_wait, mark.cast_signed(), &mut ended);
+            }
+            Flushed::FileFailed { .. } => {
+                self.topics.log_mut().fail();
+                holds.on_failed(self.metadata_wait, ErrorCode::COORDINATOR_NOT_AVAILABLE, &mut ended);
+            }
         }
     }
 

@@ -18,7 +18,7 @@ use skerry_net::host::{Host, Net, NetError, Started, StreamId};
 use skerry_net::pool::{LargeLease, LargePool, PairLease, PairPool};
 
 use crate::dispatch::{self, Asked, Bad};
-use crate::handler::{Context, Out, Outcome, Parking, Peer, api_versions, produce};
+use crate::handler::{Context, Out, Outcome, Parking, Peer, api_versions};
 use crate::holds::{Ended, HoldIx};
 use crate::outbox::{Front, Outbox, Place, RANGES_MAX};
 use crate::state::State;
@@ -143,7 +143,7 @@ struct HeldReply {
     hold: HoldIx,
     place: Place,
     bytes: usize,
-    version: i16,
+    asked: Asked,
 }
 
 /// One connection.
@@ -264,7 +264,7 @@ impl Conn {
             .map(|l| buffers.replies.slice_mut(l))
             .unwrap_or_default();
         if let Some(bytes) = self.out.reply_mut(held.place, held.bytes, small, large) {
-            produce::fail_partition(bytes, scratch, held.version, ended.ordinal, error);
+            dispatch::fail_held(bytes, scratch, &held.asked, ended.ordinal, error);
         }
     }
 
@@ -508,7 +508,7 @@ impl Conn {
                     hold,
                     place,
                     bytes: reply.bytes,
-                    version: asked.version,
+                    asked,
                 };
                 // Both have room: the reply was not begun without it.
                 let _ = self.held.push_back(held);

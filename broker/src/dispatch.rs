@@ -4,6 +4,7 @@ use core::fmt;
 
 use skerry_core::api::api_versions::ApiVersion;
 use skerry_core::api::{ApiKey, Request};
+use skerry_core::error_code::ErrorCode;
 use skerry_core::header::RequestHeader;
 use skerry_core::wire::{DecodeError, Reader};
 use skerry_net::host::Host;
@@ -142,10 +143,22 @@ pub fn handle<H: Host>(
         Request::SyncGroup(r) => handler::sync_group::handle(cx, header, r, out),
         Request::Heartbeat(r) => handler::heartbeat::handle(cx, header, r, out),
         Request::LeaveGroup(r) => handler::leave_group::handle(cx, header, r, out),
+        Request::OffsetCommit(r) => handler::offset_commit::handle(cx, header, r, out),
         Request::OffsetFetch(r) => handler::offset_fetch::handle(cx, header, r, out),
         Request::DescribeGroups(r) => handler::describe_groups::handle(cx, header, r, out),
         Request::ListGroups(r) => handler::list_groups::handle(cx, header, r, out),
+        Request::DeleteGroups(r) => handler::delete_groups::handle(cx, header, r, out),
+        Request::OffsetDelete(r) => handler::offset_delete::handle(cx, header, r, out),
         _ => Outcome::Close("not spoken here"),
+    }
+}
+
+/// Writes an error into a held reply: what it waited for did not become durable. `ordinal` says which of its partitions.
+pub fn fail_held(reply: &mut [u8], scratch: &mut [u8], asked: &Asked, ordinal: u32, error: ErrorCode) {
+    match asked.api {
+        ApiKey::Produce => handler::produce::fail_partition(reply, scratch, asked.version, ordinal, error),
+        ApiKey::OffsetCommit => handler::offset_commit::fail(reply, scratch, asked.version),
+        _ => {}
     }
 }
 

@@ -6,13 +6,13 @@ use skerry_net::host::{Disk, Host};
 use skerry_net::queue::Queue;
 
 use crate::config::{Config, Flush};
-use crate::coordinator::Coordinator;
+use crate::coordinator::{Coordinator, Journal};
 use crate::crc;
 use crate::handler::fetch::Fetched;
 use crate::handler::list_offsets::Listed;
 use crate::handler::produce::Produced;
-use crate::holds::Holds;
-use crate::ids::PartitionIx;
+use crate::holds::{HoldIx, Holds};
+use crate::ids::{ConnId, PartitionIx};
 use crate::log::{Flusher, LogLimits, LogPolicy, Logs, SyncFile};
 use crate::topics::{Catalog, OpenError, TopicTable};
 use crate::waiters::Waiters;
@@ -29,6 +29,8 @@ pub struct State {
     pub flusher: Flusher,
     /// The metadata log among the flusher's files.
     pub metadata_file: Option<SyncFile>,
+    /// The metadata log's mark up to which it is durable.
+    pub metadata_durable: u64,
     /// Consumer groups.
     pub coordinator: Coordinator,
     /// Replies that wait for the disk.
@@ -76,23 +78,29 @@ impl State {
         let mut logs = Logs::new(log_limits, LogPolicy::new(&config, CLOCK_FLOOR, crc::CRC32C));
         let mut seed = [0; 4];
         host.random(&mut seed);
-        let coordinator = Coordinator::new(&config, u32::from_ne_bytes(seed));
-        let topics = Catalog::open(host, &config, crc::CRC32C, &mut logs, now, wall, &mut |_| {})?;
+        let mut coordinator = Coordinator::new(&config, u32::from_ne_bytes(seed));
+        let mut topics = Catalog::open(host, &config, crc::CRC32C, &mut logs, now, wall, &mut |record| {
+            coordinator.replay(now, record);
+        })?;
+        let metadata_durable = topics.log_mut().mark();
+        coordinator.lower_offsets(&mut Journal::new(now, wall, host, &mut topics), &logs);
         let flush_interval = (config.flush != Flush::Never).then_some(config.flush_interval);
         let mut flusher = Flusher::new(limits.partitions, flush_interval);
         let metadata_file = flusher.register(topics.file());
         let connections = limits.connections as usize;
         let partitions = limits.partitions as usize;
-        let state = Self {
+        let mut state = Self {
             topics,
             logs,
             flusher,
             metadata_file,
+            metadata_durable,
             coordinator,
             holds: Holds::new(
                 connections * HOLDS_PER_CONNECTION,
                 connections * HOLDS_PER_CONNECTION * WAITS_PER_HOLD + partitions,
-                partitions,
+                // One more for the metadata log.
+                partitions + 1,
             ),
             waiters: Waiters::new(connections * WAITERS_PER_CONNECTION, connections, partitions),
             moved: Queue::new(limits.partitions),
@@ -103,6 +111,10 @@ impl State {
             keep_since: now,
             config,
         };
+        if state.metadata_is_dirty() {
+            let mark = state.topics.log_mut().mark();
+            state.metadata_written(mark, now);
+        }
         Ok(state)
     }
 
@@ -123,7 +135,7 @@ impl State {
                 Holds::bytes(
                     connections * HOLDS_PER_CONNECTION,
                     connections * HOLDS_PER_CONNECTION * WAITS_PER_HOLD + partitions,
-                    partitions,
+                    partitions + 1,
                 ) + Waiters::bytes(connections * WAITERS_PER_CONNECTION, connections, partitions),
                 "replies that wait for the disk, fetches that wait for data",
             ),
@@ -154,24 +166,68 @@ impl State {
             return now;
         }
         self.keep_next = 0;
-        self.tidy_metadata(host);
+        self.expire_offsets(host, now, wall);
+        self.tidy_metadata(host, now);
         let next = self.keep_since + self.config.retention_check_interval;
         self.keep_since = next.max(now);
         self.keep_since
     }
 
+    /// Drops committed offsets that `offsets.retention.minutes` no longer keeps.
+    fn expire_offsets<D: Disk>(&mut self, disk: &mut D, now: Instant, wall: Timestamp) {
+        let retention = self.config.group.offsets_retention;
+        let mut journal = Journal::new(now, wall, disk, &mut self.topics);
+        if let Some(mark) = self.coordinator.expire_offsets(&mut journal, retention, CLOCK_FLOOR) {
+            self.metadata_written(mark, now);
+        }
+    }
+
+    /// The metadata log was written up to `mark`: the flusher makes it durable in time.
+    pub fn metadata_written(&mut self, mark: u64, now: Instant) {
+        if let Some(which) = self.metadata_file {
+            self.flusher.dirty(which, mark, now);
+        }
+    }
+
+    /// Whether a power cut could take back something that the metadata log has.
+    pub fn metadata_is_dirty(&mut self) -> bool {
+        self.metadata_durable < self.topics.log_mut().mark()
+    }
+
+    /// Among the queues of [`Holds`], the one of replies that wait for the metadata log.
+    #[must_use]
+    pub const fn metadata_wait(&self) -> PartitionIx {
+        PartitionIx(self.config.limits.partitions)
+    }
+
+    /// Holds a reply until what is written to the metadata log now is durable, or `deadline` has come. `None` when full.
+    pub fn hold_for_metadata(&mut self, conn: ConnId, now: Instant, deadline: Instant) -> Option<HoldIx> {
+        let (queue, mark) = (self.metadata_wait(), self.topics.log_mut().mark());
+        let hold = self.holds.hold(conn, deadline)?;
+        self.holds.wait(hold, queue, 0, mark.cast_signed());
+        if let Some(which) = self.metadata_file {
+            // What was synced without the flusher is dirty to it, so that it certainly reports this mark.
+            self.flusher.dirty(which, mark, now);
+            self.flusher.want_file(which);
+        }
+        Some(hold)
+    }
+
     /// Rewrites the metadata log when it is due.
-    fn tidy_metadata<D: Disk>(&mut self, disk: &mut D) {
+    fn tidy_metadata<D: Disk>(&mut self, disk: &mut D, now: Instant) {
         let Self {
             topics,
+            coordinator,
             flusher,
             metadata_file,
             ..
         } = self;
-        match topics.tidy(disk, &|_| {}) {
+        match topics.tidy(disk, &|each| coordinator.each_record(each)) {
             Ok(true) => {
                 if let Some(which) = *metadata_file {
                     flusher.replace(which, topics.file());
+                    // Whoever waits for what was rewritten hears of it with the next flush.
+                    flusher.dirty(which, topics.log_mut().mark(), now);
                 }
             }
             Ok(false) => {}

@@ -4,6 +4,7 @@
 //! reply is then made from the group as it is at that time. The connection's buffers are not held meanwhile.
 
 mod desk;
+mod journal;
 mod offsets;
 
 use log::debug;
@@ -17,6 +18,7 @@ use skerry_core::time::Instant;
 use skerry_net::queue::Queue;
 
 pub use desk::Desk;
+pub use journal::Journal;
 pub use offsets::{Commit, OffsetKey, Offsets, OffsetsFull, Put};
 
 use crate::config::Config;
@@ -48,6 +50,10 @@ pub struct Coordinator {
     changed: Queue<u32>,
     /// Room for the results of one request.
     results: Vec<ErrorCode>,
+    /// The results whose offsets the next write of the log makes good.
+    touched: Vec<(usize, OffsetKey)>,
+    /// `offset.metadata.max.bytes`.
+    note_bytes_max: u32,
 }
 
 impl Coordinator {
@@ -96,6 +102,8 @@ impl Coordinator {
             armed: vec![Instant::NEVER; limits.groups as usize],
             changed: Queue::new(limits.groups),
             results: Vec::with_capacity(results_max(config) as usize),
+            touched: Vec::with_capacity(results_max(config) as usize),
+            note_bytes_max: config.group.offset_metadata_bytes_max,
         }
     }
 
@@ -113,7 +121,7 @@ impl Coordinator {
             + group_bytes
             + Blobs::<Owned>::tree_bytes(group_bytes)
             + Desk::memory_bytes(limits.connections)
-            + results_max(config) as usize * size_of::<ErrorCode>();
+            + results_max(config) as usize * (size_of::<ErrorCode>() + size_of::<(usize, OffsetKey)>());
         (groups, Offsets::memory_bytes(limits.groups, limits.offsets, note_bytes))
     }
 

@@ -1,13 +1,14 @@
 //! Committed offsets: how far each group has read each partition.
 //!
-//! Found by group, topic and partition without allocating; walked by group, topic after topic. What holds is also in the metadata log, which
-//! is replayed into here at start.
+//! Found by group, topic and partition without allocating; walked by group, topic after topic. A topic goes by its id, so that one made
+//! again under the same name begins without offsets. What holds is also in the metadata log, which is replayed into here at start.
 
 use skerry_core::blob::{Blob, Blobs};
 use skerry_core::machine::group::GroupKey;
 use skerry_core::table::{Key, Row, Table, hash};
+use skerry_core::time::Instant;
+use skerry_core::wire::Uuid;
 
-use crate::ids::TopicIx;
 use crate::memory::{Owned, OwnedRows};
 
 /// A commit, as it comes in and as it is kept.
@@ -58,7 +59,7 @@ impl List {
 #[derive(Debug)]
 struct Reading {
     group: GroupKey,
-    topic: TopicIx,
+    topic: Uuid,
     partitions: List,
     /// The group's next topic.
     next: Key,
@@ -71,6 +72,8 @@ struct Offset {
     offset: i64,
     leader_epoch: i32,
     committed_at: i64,
+    /// When it was last committed in this life of the broker, or read back at its start.
+    touched: Instant,
     note: Blob,
     /// The log has it as it is here.
     saved: bool,
@@ -147,7 +150,7 @@ impl Offsets {
 
     /// What a group committed for a partition.
     #[must_use]
-    pub fn get(&self, group: GroupKey, topic: TopicIx, partition: i32) -> Option<Commit<'_>> {
+    pub fn get(&self, group: GroupKey, topic: Uuid, partition: i32) -> Option<Commit<'_>> {
         let reading = self.find_reading(group, topic)?;
         let offset = self.offsets.get(self.find_offset(reading, partition)?)?;
         Some(self.commit_of(offset))
@@ -156,14 +159,15 @@ impl Offsets {
     /// Keeps a commit.
     pub fn put(
         &mut self,
+        now: Instant,
         group: GroupKey,
-        topic: TopicIx,
+        topic: Uuid,
         partition: i32,
         commit: &Commit<'_>,
     ) -> Result<Put, OffsetsFull> {
         let known = self.find_reading(group, topic);
         if let Some(key) = known.and_then(|reading| self.find_offset(reading, partition)) {
-            return self.update(key, commit);
+            return self.update(now, key, commit);
         }
         let note = self.notes.put(&[commit.metadata.as_bytes()]).map_err(|_| OffsetsFull)?;
         let reading = match known {
@@ -182,6 +186,7 @@ impl Offsets {
             offset: commit.offset,
             leader_epoch: commit.leader_epoch,
             committed_at: commit.committed_at,
+            touched: now,
             note,
             saved: false,
             next: Key::NONE,
@@ -204,12 +209,15 @@ impl Offsets {
         }
     }
 
-    fn update(&mut self, key: Key, commit: &Commit<'_>) -> Result<Put, OffsetsFull> {
+    fn update(&mut self, now: Instant, key: Key, commit: &Commit<'_>) -> Result<Put, OffsetsFull> {
         let Some(kept) = self.offsets.get_mut(key) else {
             return Err(OffsetsFull);
         };
+        kept.touched = now;
         let same_note = self.notes.bytes(&kept.note) == commit.metadata.as_bytes();
         if kept.saved && kept.offset == commit.offset && kept.leader_epoch == commit.leader_epoch && same_note {
+            // Its age counts anew; a write for that alone would wear the disk out.
+            kept.committed_at = commit.committed_at;
             return Ok(Put::Same);
         }
         if !same_note {
@@ -231,8 +239,19 @@ impl Offsets {
         }
     }
 
+    /// Sets an offset that lies past the end of its log to that end.
+    pub fn lower(&mut self, group: GroupKey, topic: Uuid, partition: i32, end: i64, saved: bool) {
+        let reading = self.find_reading(group, topic);
+        let key = reading.and_then(|reading| self.find_offset(reading, partition));
+        if let Some(offset) = key.and_then(|key| self.offsets.get_mut(key)) {
+            offset.offset = end;
+            offset.leader_epoch = -1;
+            offset.saved = saved;
+        }
+    }
+
     /// Drops one offset; whether it was there.
-    pub fn remove(&mut self, group: GroupKey, topic: TopicIx, partition: i32) -> bool {
+    pub fn remove(&mut self, group: GroupKey, topic: Uuid, partition: i32) -> bool {
         let Some(reading) = self.find_reading(group, topic) else {
             return false;
         };
@@ -250,36 +269,42 @@ impl Offsets {
         }
     }
 
-    /// Drops every offset of a topic. `each` hears of the groups. Cost: one pass over the topics of all groups.
-    pub fn remove_topic(&mut self, topic: TopicIx, mut each: impl FnMut(GroupKey)) {
+    /// Drops every offset of a topic. Cost: one pass over the topics of all groups.
+    pub fn remove_topic(&mut self, topic: Uuid) {
         for row in 0..self.readings.places() {
             let Some(reading) = self.readings.key_at(row) else {
                 continue;
             };
-            let Some(found) = self.readings.get(reading).filter(|found| found.topic == topic) else {
-                continue;
-            };
-            let group = found.group;
-            while let Some(first) = self.readings.get(reading).map(|found| found.partitions.first) {
-                self.drop_offset(reading, first);
+            while let Some(found) = self.readings.get(reading).filter(|found| found.topic == topic) {
+                self.drop_offset(reading, found.partitions.first);
             }
-            each(group);
         }
     }
 
     /// The topics that a group has offsets of.
-    pub fn topics(&self, group: GroupKey) -> impl Iterator<Item = TopicIx> {
+    pub fn topics(&self, group: GroupKey) -> impl Iterator<Item = Uuid> {
         self.readings_of(group).map(|(_, reading)| reading.topic)
     }
 
     /// The partitions that a group has offsets of.
-    pub fn partitions(&self, group: GroupKey, topic: TopicIx) -> impl Iterator<Item = (i32, Commit<'_>)> {
+    pub fn partitions(&self, group: GroupKey, topic: Uuid) -> impl Iterator<Item = (i32, Commit<'_>)> {
+        self.offsets_of(group, topic)
+            .map(|offset| (offset.partition, self.commit_of(offset)))
+    }
+
+    /// Of each of those: when it was committed by the wall clock, and when it was last touched in this life of the broker.
+    pub fn ages(&self, group: GroupKey, topic: Uuid) -> impl Iterator<Item = (i32, i64, Instant)> {
+        self.offsets_of(group, topic)
+            .map(|offset| (offset.partition, offset.committed_at, offset.touched))
+    }
+
+    fn offsets_of(&self, group: GroupKey, topic: Uuid) -> impl Iterator<Item = &Offset> {
         let reading = self.find_reading(group, topic).and_then(|key| self.readings.get(key));
         let mut at = reading.map_or(Key::NONE, |reading| reading.partitions.first);
         core::iter::from_fn(move || {
             let offset = self.offsets.get(at)?;
             at = offset.next;
-            Some((offset.partition, self.commit_of(offset)))
+            Some(offset)
         })
     }
 
@@ -311,15 +336,15 @@ impl Offsets {
             .map(|(key, reading)| (key, reading.partitions.first))
     }
 
-    fn hash_reading(&self, group: GroupKey, topic: TopicIx) -> u32 {
-        hash(self.seed, &[&group.row().to_le_bytes(), &topic.0.to_le_bytes()])
+    fn hash_reading(&self, group: GroupKey, topic: Uuid) -> u32 {
+        hash(self.seed, &[&group.row().to_le_bytes(), &topic.0])
     }
 
     fn hash_offset(&self, reading: Key, partition: i32) -> u32 {
         hash(self.seed, &[&reading.row().to_le_bytes(), &partition.to_le_bytes()])
     }
 
-    fn find_reading(&self, group: GroupKey, topic: TopicIx) -> Option<Key> {
+    fn find_reading(&self, group: GroupKey, topic: Uuid) -> Option<Key> {
         self.readings.find(self.hash_reading(group, topic), |reading| {
             reading.group == group && reading.topic == topic
         })
@@ -331,7 +356,7 @@ impl Offsets {
         })
     }
 
-    fn add_reading(&mut self, group: GroupKey, topic: TopicIx) -> Result<Key, OffsetsFull> {
+    fn add_reading(&mut self, group: GroupKey, topic: Uuid) -> Result<Key, OffsetsFull> {
         let reading = Reading {
             group,
             topic,

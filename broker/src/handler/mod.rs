@@ -16,6 +16,7 @@ use crate::outbox::{Finished, RANGES_MAX};
 use crate::state::State;
 
 pub mod api_versions;
+pub mod delete_groups;
 pub mod describe_groups;
 pub mod fetch;
 pub mod find_coordinator;
@@ -24,6 +25,8 @@ pub mod join_group;
 pub mod leave_group;
 pub mod list_groups;
 pub mod list_offsets;
+pub mod offset_commit;
+pub mod offset_delete;
 pub mod offset_fetch;
 pub mod offset_for_leader_epoch;
 pub mod produce;

@@ -14,12 +14,11 @@ use skerry_core::api::offset_fetch::{
 use skerry_core::error_code::ErrorCode;
 use skerry_core::header::RequestHeader;
 use skerry_core::machine::group::GroupKey;
-use skerry_core::wire::{Array, Full, Items};
+use skerry_core::wire::{Array, Full, Items, Uuid};
 use skerry_net::host::Host;
 
 use super::{Context, Out, Outcome};
 use crate::coordinator::{Commit, Coordinator};
-use crate::ids::TopicIx;
 use crate::topics::TopicTable;
 
 /// The first version that asks for several groups.
@@ -81,7 +80,7 @@ enum Asked<'f> {
 /// The topic that is written.
 #[derive(Clone, Copy, Default)]
 struct Topic<'f> {
-    ix: Option<TopicIx>,
+    id: Option<Uuid>,
     /// Null: every one that has an offset.
     partitions: Array<'f, i32>,
 }
@@ -101,7 +100,7 @@ impl<'r, 'f> Reply<'r, 'f> {
         self.asked.set(asked);
     }
 
-    fn known_topics(&self) -> impl Iterator<Item = TopicIx> + use<'r> {
+    fn known_topics(&self) -> impl Iterator<Item = Uuid> + use<'r> {
         let offsets = self.coordinator.offsets();
         self.group.get().into_iter().flat_map(|group| offsets.topics(group))
     }
@@ -117,14 +116,15 @@ impl<'r, 'f> Reply<'r, 'f> {
     /// Goes through the topics; the one whose name is emitted is the one whose partitions are written.
     fn each_topic<'a>(&'a self, emit: &mut dyn FnMut(&'a str) -> Result<(), Full>) -> Result<(), Full> {
         let mut enter = |name: &'a str, partitions| {
-            let ix = self.topics.by_name(name);
-            self.topic.set(Topic { ix, partitions });
+            let topic = self.topics.by_name(name).and_then(|ix| self.topics.get(ix));
+            let id = topic.map(|topic| topic.id);
+            self.topic.set(Topic { id, partitions });
             emit(name)
         };
         match self.asked.get() {
-            Asked::All => self.known_topics().try_for_each(|ix| {
-                let name = self.topics.get(ix).map_or("", |topic| topic.name.as_str());
-                enter(name, Array::Null)
+            Asked::All => self.known_topics().try_for_each(|id| {
+                let topic = self.topics.by_id(id).and_then(|ix| self.topics.get(ix));
+                enter(topic.map_or("", |topic| topic.name.as_str()), Array::Null)
             }),
             Asked::Old(topics) => topics
                 .iter()
@@ -137,7 +137,7 @@ impl<'r, 'f> Reply<'r, 'f> {
 
     fn known_partitions(&self) -> impl Iterator<Item = (i32, Commit<'r>)> + use<'r> {
         let offsets = self.coordinator.offsets();
-        let both = self.group.get().zip(self.topic.get().ix);
+        let both = self.group.get().zip(self.topic.get().id);
         both.into_iter()
             .flat_map(|(group, topic)| offsets.partitions(group, topic))
     }
@@ -152,13 +152,13 @@ impl<'r, 'f> Reply<'r, 'f> {
     }
 
     fn each_partition<'a>(&'a self, emit: &mut dyn FnMut(i32, Commit<'a>) -> Result<(), Full>) -> Result<(), Full> {
-        let Topic { ix, partitions } = self.topic.get();
+        let Topic { id, partitions } = self.topic.get();
         if partitions.is_null() {
             return self
                 .known_partitions()
                 .try_for_each(|(partition, commit)| emit(partition, commit));
         }
-        let place = self.group.get().zip(ix);
+        let place = self.group.get().zip(id);
         let offsets = self.coordinator.offsets();
         partitions.iter().try_for_each(|partition| {
             let commit = place.and_then(|(group, topic)| offsets.get(group, topic, partition));

@@ -61,6 +61,12 @@ impl<M: Memory> Groups<M> {
         self.groups.key_at(row).map(GroupKey)
     }
 
+    /// Places ever used: every [`GroupKey::row`] is below.
+    #[must_use]
+    pub fn places(&self) -> u32 {
+        self.groups.places()
+    }
+
     /// Every group.
     pub fn iter(&self) -> impl Iterator<Item = GroupView<'_, M>> {
         self.groups.iter().map(|(key, row)| GroupView {
