@@ -25,4 +25,5 @@ pub mod startup;
 pub mod state;
 pub mod tokens;
 pub mod topics;
+pub mod unpack;
 pub mod waiters;

@@ -1,14 +1,24 @@
 //! Makes written bytes durable: one flush at a time, shared by everything that became dirty before it began.
+//!
+//! A flush begins when somebody waits ([`Flusher::want`]) or when the oldest dirty bytes are as old as they may be. What is written
+//! meanwhile goes with the next one, so the slower the card, the more each flush carries. A partition's end moves when its
+//! directory and all its files, oldest first, are synced; nothing counts by halves.
+//!
+//! The same code serves a host that syncs at once and one that says later how it went.
 
 use skerry_core::time::{Instant, Millis};
-use skerry_net::host::{Completion, Disk, FileId};
+use skerry_net::host::{Completion, Disk, DiskError, FileId, OpenMode, Started, Token};
+use skerry_net::queue::Queue;
 
-use super::Logs;
+use super::files::FilePin;
+use super::partition::{Health, Mark};
+use super::segment::SegmentIx;
+use super::{FileError, Logs};
 use crate::ids::PartitionIx;
 
 /// A file of another owner (the metadata log) that is flushed with the logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SyncFile(pub(super) u8);
+pub struct SyncFile(u8);
 
 /// What a flush brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,11 +49,82 @@ pub enum Flushed {
     },
 }
 
-/// Who is dirty, and the flush under way.
-#[derive(Debug)]
-pub struct Flusher {}
+/// Files that other owners may register.
+const SYNC_FILES_MAX: usize = 4;
+/// Syncs under way at once: more than one lets a card merge them, many would keep a ring from serving reads.
+const SYNCS_MAX: usize = 16;
 
-#[allow(unused_variables, clippy::unused_self, clippy::needless_pass_by_ref_mut)]
+/// Partitions that go with one flush only because they are dirty: those that are waited for must not wait for a thousand more.
+const AGED_MAX: usize = 64;
+
+/// Another owner's file.
+#[derive(Clone, Copy, Debug)]
+struct Registered {
+    file: FileId,
+    /// Counts replacements, so that a sync of the former file is not taken for one of this.
+    generation: u32,
+    /// The last mark that was given.
+    mark: u64,
+    /// When the oldest byte was written that no flush has taken.
+    dirty_since: Option<Instant>,
+    /// The mark up to which the flush under way reaches.
+    flushing: Option<u64>,
+    wanted: bool,
+    failed: bool,
+}
+
+/// A partition in the flush under way.
+#[derive(Clone, Copy, Debug)]
+struct Member {
+    ix: PartitionIx,
+    generation: u32,
+    /// The end that will be durable.
+    end: Mark,
+    /// The directory is to be synced.
+    dir: bool,
+    /// The next segment to sync, none after `end.segment`.
+    next: SegmentIx,
+    error: Option<DiskError>,
+}
+
+/// What one sync is for.
+#[derive(Clone, Copy, Debug)]
+enum Job {
+    Names { dir: FileId },
+    Dir { member: u32, dir: FileId },
+    Segment { member: u32, pin: FilePin },
+    Registered { which: u8, generation: u32 },
+}
+
+/// What is synced next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// No flush is under way.
+    Idle,
+    /// The data directory, without which no new partition counts.
+    Names,
+    /// Registered files from this on.
+    Registered(u8),
+    /// Partitions from this on.
+    Members(u32),
+    /// Everything has been started.
+    Ending,
+}
+
+/// Who waits, and the flush under way.
+#[derive(Debug)]
+pub struct Flusher {
+    interval: Option<Millis>,
+    wanted: Queue<u32>,
+    registered: heapless::Vec<Registered, SYNC_FILES_MAX>,
+    members: Vec<Member>,
+    members_max: usize,
+    jobs: [Option<Job>; SYNCS_MAX],
+    stage: Stage,
+    /// The data directory could not be synced: every partition of this flush fails.
+    names_error: Option<DiskError>,
+}
+
 impl Flusher {
     /// Tokens with this bit are the flusher's: hand their completions to [`Flusher::on_done`].
     pub const TOKEN: u64 = 1 << 63;
@@ -51,36 +132,131 @@ impl Flusher {
     /// Takes all memory: room for every partition. `interval` is the longest that anything stays dirty; `None`: for ever.
     #[must_use]
     pub fn new(partitions: u32, interval: Option<Millis>) -> Self {
-        Self {}
+        Self {
+            interval,
+            wanted: Queue::new(partitions),
+            registered: heapless::Vec::new(),
+            members: Vec::with_capacity(partitions as usize),
+            members_max: partitions as usize,
+            jobs: [None; SYNCS_MAX],
+            stage: Stage::Idle,
+            names_error: None,
+        }
+    }
+
+    /// Bytes that [`Flusher::new`] takes.
+    pub(super) const fn bytes(partitions: u32) -> u64 {
+        partitions as u64 * size_of::<Member>() as u64 + Queue::<u32>::bytes(partitions) as u64
     }
 
     /// Takes in another owner's file. When full (4): `None`.
     pub fn register(&mut self, file: FileId) -> Option<SyncFile> {
-        None
+        let which = SyncFile(self.registered.len() as u8);
+        let registered = Registered {
+            file,
+            generation: 0,
+            mark: 0,
+            dirty_since: None,
+            flushing: None,
+            wanted: false,
+            failed: false,
+        };
+        self.registered.push(registered).ok()?;
+        Some(which)
     }
 
-    /// The registered file is another one now (rewritten and renamed, its directory synced). Nothing of it is dirty.
-    pub fn replace(&mut self, which: SyncFile, file: FileId) {}
+    /// The registered file is another one now: rewritten, synced and renamed, its directory synced. Nothing of it is dirty.
+    pub fn replace(&mut self, which: SyncFile, file: FileId) {
+        if let Some(registered) = self.registered.get_mut(usize::from(which.0)) {
+            let generation = registered.generation.wrapping_add(1);
+            let mark = registered.mark;
+            *registered = Registered {
+                file,
+                generation,
+                mark,
+                dirty_since: None,
+                flushing: None,
+                wanted: false,
+                failed: false,
+            };
+        }
+    }
 
     /// Bytes were written to a registered file. `mark` is the owner's, rising: it comes back when they are durable.
-    pub fn dirty(&mut self, which: SyncFile, mark: u64, now: Instant) {}
-
-    /// Somebody waits for what is written to a registered file.
-    pub fn want_file(&mut self, which: SyncFile) {}
-
-    /// Somebody waits for what is written to a partition: the next [`Flusher::turn`] begins a flush.
-    pub fn want(&mut self, ix: PartitionIx) {}
-
-    /// When [`Flusher::turn`] must be called again: at once when somebody waits, else when the oldest dirty bytes are due.
-    #[must_use]
-    pub fn deadline(&self, logs: &Logs) -> Instant {
-        Instant::NEVER
+    pub fn dirty(&mut self, which: SyncFile, mark: u64, now: Instant) {
+        if let Some(registered) = self.registered.get_mut(usize::from(which.0)) {
+            registered.mark = mark;
+            registered.dirty_since.get_or_insert(now);
+        }
     }
 
-    /// Begins a flush when one is due and none is under way. Call it at the end of each turn of the loop.
-    pub fn turn<D: Disk>(&mut self, disk: &mut D, logs: &mut Logs, now: Instant, each: &mut dyn FnMut(Flushed)) {}
+    /// Somebody waits for what is written to a registered file.
+    pub fn want_file(&mut self, which: SyncFile) {
+        if let Some(registered) = self.registered.get_mut(usize::from(which.0)) {
+            registered.wanted = registered.is_due();
+        }
+    }
 
-    /// Takes a completion; false when it is not the flusher's.
+    /// Somebody waits for what is written to a partition: the next [`Flusher::turn`] that may begins a flush.
+    pub fn want(&mut self, ix: PartitionIx) {
+        self.wanted.push(ix.0);
+    }
+
+    /// Whether a flush is under way.
+    #[must_use]
+    pub fn is_busy(&self) -> bool {
+        self.stage != Stage::Idle
+    }
+
+    /// When [`Flusher::turn`] must be called again: [`Instant::NEVER`] while a flush is under way (its completion comes first) and
+    /// while nothing is dirty, the past when somebody waits, else when the oldest dirty bytes are due.
+    #[must_use]
+    pub fn deadline(&self, logs: &Logs) -> Instant {
+        let waits = !self.wanted.is_empty()
+            || !logs.urgent.is_empty()
+            || logs.files.is_pressed()
+            || self.registered.iter().any(|registered| registered.wanted);
+        if !logs.failures.is_empty() || (waits && !self.is_busy()) {
+            Instant::from_micros(0)
+        } else if self.is_busy() {
+            Instant::NEVER
+        } else {
+            self.oldest_due(logs)
+        }
+    }
+
+    /// When the oldest dirty bytes are as old as they may be.
+    fn oldest_due(&self, logs: &Logs) -> Instant {
+        let Some(interval) = self.interval else {
+            return Instant::NEVER;
+        };
+        let log = logs
+            .dirty
+            .peek()
+            .and_then(|ix| logs.partition(PartitionIx(ix)))
+            .map_or(Instant::NEVER, |partition| partition.dirty_since);
+        let file = self
+            .registered
+            .iter()
+            .filter(|r| r.is_due())
+            .filter_map(|r| r.dirty_since)
+            .min();
+        log.min(file.unwrap_or(Instant::NEVER)) + interval
+    }
+
+    /// Begins a flush when one is due and none is under way; goes on with one that the host had no room for. Call it at the end
+    /// of each turn of the loop.
+    pub fn turn<D: Disk>(&mut self, disk: &mut D, logs: &mut Logs, now: Instant, each: &mut dyn FnMut(Flushed)) {
+        self.go_on(disk, logs, each);
+        if self.stage == Stage::Idle {
+            let aged = self.oldest_due(logs) <= now || logs.files.is_pressed();
+            self.begin(logs, aged);
+            self.go_on(disk, logs, each);
+        }
+        tell_failures(logs, each);
+    }
+
+    /// Takes a completion, then does as [`Flusher::turn`] does; false when it is not the flusher's.
     pub fn on_done<D: Disk>(
         &mut self,
         disk: &mut D,
@@ -89,6 +265,282 @@ impl Flusher {
         now: Instant,
         each: &mut dyn FnMut(Flushed),
     ) -> bool {
-        false
+        if done.token.0 & Self::TOKEN == 0 {
+            return false;
+        }
+        let number = usize::try_from(done.token.0 & !Self::TOKEN).unwrap_or(usize::MAX);
+        if let Some(job) = self.jobs.get_mut(number).and_then(Option::take) {
+            self.ended(disk, logs, job, done.result);
+        }
+        self.turn(disk, logs, now, each);
+        true
+    }
+
+    /// Chooses what this flush carries: those that are waited for, and with `aged` those that are merely dirty.
+    fn begin(&mut self, logs: &mut Logs, aged: bool) {
+        self.members.clear();
+        while let Some(ix) = self.wanted.pop().or_else(|| logs.urgent.pop()) {
+            self.enlist(logs, ix);
+        }
+        if aged {
+            for _ in 0..AGED_MAX {
+                let Some(ix) = logs.dirty.pop() else { break };
+                self.enlist(logs, ix);
+            }
+        }
+        let due = self.registered.iter().any(|r| r.wanted || (aged && r.is_due()));
+        if self.members.is_empty() && !due {
+            return;
+        }
+        for registered in self.registered.iter_mut().filter(|r| r.is_due()) {
+            registered.wanted = false;
+            registered.dirty_since = None;
+            registered.flushing = Some(registered.mark);
+        }
+        self.names_error = None;
+        self.stage = if logs.names_dirty {
+            Stage::Names
+        } else {
+            Stage::Registered(0)
+        };
+    }
+
+    fn enlist(&mut self, logs: &mut Logs, ix: u32) {
+        logs.dirty.remove(ix as usize);
+        let ix = PartitionIx(ix);
+        let (next, end) = (logs.first_unflushed(ix), logs.written_mark(ix));
+        let Some(partition) = logs.partition_mut(ix) else {
+            return;
+        };
+        if partition.health != Health::Good || !partition.is_dirty() || self.members.len() == self.members_max {
+            return;
+        }
+        partition.dirty_since = Instant::NEVER;
+        let dir = core::mem::take(&mut partition.dir_dirty);
+        let generation = partition.generation;
+        self.members.push(Member {
+            ix,
+            generation,
+            end,
+            dir,
+            next,
+            error: None,
+        });
+    }
+
+    /// Starts what can be started, and ends the flush when nothing is left to wait for.
+    fn go_on<D: Disk>(&mut self, disk: &mut D, logs: &mut Logs, each: &mut dyn FnMut(Flushed)) {
+        loop {
+            let idle = self.jobs.iter().all(Option::is_none);
+            let more = match self.stage {
+                Stage::Idle => false,
+                Stage::Names => self.start_names(disk, logs),
+                Stage::Registered(which) => self.start_registered(disk, logs, which),
+                Stage::Members(number) => self.start_member(disk, logs, number),
+                Stage::Ending => {
+                    if idle {
+                        self.end(disk, logs, each);
+                    }
+                    false
+                }
+            };
+            if !more {
+                return;
+            }
+        }
+    }
+
+    fn start_names<D: Disk>(&mut self, disk: &mut D, logs: &mut Logs) -> bool {
+        match disk.open("", OpenMode::Directory) {
+            Ok(dir) => {
+                if !self.start(disk, logs, dir, Job::Names { dir }) {
+                    return false;
+                }
+            }
+            Err(DiskError::Exhausted) => return false,
+            Err(error) => self.names_error = Some(error),
+        }
+        // Cleared before the sync ends: a name that is made meanwhile needs another one.
+        logs.names_dirty = false;
+        self.stage = Stage::Registered(0);
+        true
+    }
+
+    fn start_registered<D: Disk>(&mut self, disk: &mut D, logs: &mut Logs, which: u8) -> bool {
+        let Some(&Registered {
+            file,
+            generation,
+            flushing,
+            ..
+        }) = self.registered.get(usize::from(which))
+        else {
+            self.stage = Stage::Members(0);
+            return true;
+        };
+        if flushing.is_some() && !self.start(disk, logs, file, Job::Registered { which, generation }) {
+            return false;
+        }
+        self.stage = Stage::Registered(which + 1);
+        true
+    }
+
+    /// Starts one more sync of a partition, or goes to the next; false when the host has no room.
+    fn start_member<D: Disk>(&mut self, disk: &mut D, logs: &mut Logs, number: u32) -> bool {
+        let Some(&member) = self.members.get(number as usize) else {
+            self.stage = Stage::Ending;
+            return true;
+        };
+        let gone = logs
+            .partition(member.ix)
+            .is_none_or(|p| p.generation != member.generation);
+        if gone || member.error.is_some() || (!member.dir && member.next == SegmentIx::NONE) {
+            self.stage = Stage::Members(number + 1);
+            return true;
+        }
+        let job = if member.dir {
+            let dir = logs.partition(member.ix).map(|p| p.dir.clone()).unwrap_or_default();
+            disk.open(&dir, OpenMode::Directory)
+                .map(|dir| (dir, Job::Dir { member: number, dir }))
+        } else {
+            match logs.open_surely(disk, member.ix, member.next) {
+                Ok((slot, file)) => match logs.files.pin(slot) {
+                    Some(pin) => Ok((file, Job::Segment { member: number, pin })),
+                    None => Err(DiskError::Exhausted),
+                },
+                Err(FileError::Exhausted) => Err(DiskError::Exhausted),
+                Err(FileError::Disk(error)) => Err(error),
+            }
+        };
+        match job {
+            Ok((file, job)) => {
+                if !self.start(disk, logs, file, job) {
+                    return false;
+                }
+            }
+            Err(DiskError::Exhausted) => return false,
+            Err(error) => {
+                self.member_failed(number, error);
+                return true;
+            }
+        }
+        let newer = logs.segments.at(member.next).map_or(SegmentIx::NONE, |s| s.newer);
+        if let Some(started) = self.members.get_mut(number as usize) {
+            if member.dir {
+                started.dir = false;
+            } else {
+                started.next = if member.next == member.end.segment {
+                    SegmentIx::NONE
+                } else {
+                    newer
+                };
+            }
+        }
+        true
+    }
+
+    /// Starts a sync; false when the host or this has no room for one more, and then the job holds nothing.
+    fn start<D: Disk>(&mut self, disk: &mut D, logs: &mut Logs, file: FileId, job: Job) -> bool {
+        let Some(number) = self.jobs.iter().position(Option::is_none) else {
+            give_back(disk, logs, job);
+            return false;
+        };
+        match disk.start_sync(file, Token(Self::TOKEN | number as u64)) {
+            Ok(Started::Pending) => {
+                if let Some(place) = self.jobs.get_mut(number) {
+                    *place = Some(job);
+                }
+            }
+            Ok(Started::Done) => self.ended(disk, logs, job, Ok(())),
+            Err(DiskError::Exhausted) => {
+                give_back(disk, logs, job);
+                return false;
+            }
+            Err(error) => self.ended(disk, logs, job, Err(error)),
+        }
+        true
+    }
+
+    /// Takes note of how a sync ended.
+    fn ended<D: Disk>(&mut self, disk: &mut D, logs: &mut Logs, job: Job, result: Result<(), DiskError>) {
+        give_back(disk, logs, job);
+        let Err(error) = result else { return };
+        match job {
+            Job::Names { .. } => self.names_error = Some(error),
+            Job::Dir { member, .. } | Job::Segment { member, .. } => self.member_failed(member, error),
+            Job::Registered { which, generation } => {
+                if let Some(registered) = self.registered.get_mut(usize::from(which))
+                    && registered.generation == generation
+                {
+                    registered.failed = true;
+                }
+            }
+        }
+    }
+
+    fn member_failed(&mut self, number: u32, error: DiskError) {
+        if let Some(member) = self.members.get_mut(number as usize) {
+            member.error.get_or_insert(error);
+        }
+    }
+
+    /// Every sync has ended: what is durable now, and what failed.
+    fn end<D: Disk>(&mut self, disk: &mut D, logs: &mut Logs, each: &mut dyn FnMut(Flushed)) {
+        self.stage = Stage::Idle;
+        if self.names_error.is_some() {
+            logs.names_dirty = true;
+        }
+        for (number, registered) in (0u8..).zip(&mut self.registered) {
+            let file = SyncFile(number);
+            if let Some(mark) = registered.flushing.take() {
+                each(if registered.failed {
+                    Flushed::FileFailed { file }
+                } else {
+                    Flushed::FileAdvanced { file, mark }
+                });
+            }
+        }
+        for member in self.members.drain(..) {
+            if logs
+                .partition(member.ix)
+                .is_none_or(|p| p.generation != member.generation || p.health != Health::Good)
+            {
+                continue;
+            }
+            match member.error.or(self.names_error) {
+                None => {
+                    let before = logs.ends(member.ix).durable;
+                    logs.advance(disk, member.ix, member.end);
+                    if member.end.offset > before {
+                        each(Flushed::Advanced {
+                            ix: member.ix,
+                            durable: member.end.offset,
+                        });
+                    }
+                }
+                Some(error) => logs.fail(disk, member.ix, error),
+            }
+        }
+    }
+}
+
+impl Registered {
+    /// Whether there is something to flush.
+    const fn is_due(&self) -> bool {
+        self.dirty_since.is_some() && !self.failed
+    }
+}
+
+/// Gives back what a sync held.
+fn give_back<D: Disk>(disk: &mut D, logs: &mut Logs, job: Job) {
+    match job {
+        Job::Names { dir } | Job::Dir { dir, .. } => disk.close(dir),
+        Job::Segment { pin, .. } => logs.files.unpin(disk, pin),
+        Job::Registered { .. } => {}
+    }
+}
+
+fn tell_failures(logs: &mut Logs, each: &mut dyn FnMut(Flushed)) {
+    while let Some(ix) = logs.failures.pop() {
+        each(Flushed::Failed { ix: PartitionIx(ix) });
     }
 }

@@ -45,6 +45,17 @@ pub struct ColdRange {
     pub bytes: u32,
 }
 
+/// Why a partition was not taken in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CreateError {
+    /// Every slot for a partition is taken.
+    Full,
+    /// The topic's name is longer than 249 bytes.
+    Name,
+    /// The disk failed.
+    Storage,
+}
+
 /// Why there is nothing to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadError {

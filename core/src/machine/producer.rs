@@ -193,6 +193,23 @@ impl Entry {
         self.newest().last_sequence()
     }
 
+    /// What was known when the log ended at `end`: this without the batches that reach past it; `None` when that is all of
+    /// them. A snapshot as of an earlier end is made so.
+    #[must_use]
+    pub fn before(&self, end: i64) -> Option<Self> {
+        let kept = self
+            .remembered()
+            .iter()
+            .take_while(|original| original.last_offset < end)
+            .count();
+        let count = u8::try_from(kept).ok().filter(|count| *count > 0)?;
+        let mut entry = Self { count, ..*self };
+        for forgotten in entry.batches.iter_mut().skip(kept) {
+            *forgotten = Original::default();
+        }
+        Some(entry)
+    }
+
     /// For a snapshot. The bytes are this crate's own format.
     #[must_use]
     pub fn encode(&self) -> [u8; ENTRY_BYTES] {
@@ -339,6 +356,19 @@ mod tests {
             );
         }
         assert_eq!(check(Some(&entry), &batch(0, 24, 1)), Verdict::Append);
+    }
+
+    #[test]
+    fn an_entry_as_of_an_earlier_end_is_what_was_committed_by_then() {
+        let sent: Vec<_> = (0..5).map(|i| batch(0, i * 3, 3)).collect();
+        let entry = after(&sent);
+        assert_eq!(entry.before(1002), None);
+        for kept in 1..=5 {
+            let end = 1000 + 3 * kept as i64;
+            assert_eq!(entry.before(end), Some(after(&sent[..kept])));
+            assert_eq!(entry.before(end + 2), entry.before(end + i64::from(kept == 5)));
+        }
+        assert_eq!(after(&[batch(0, 0, 1), batch(1, 0, 4)]).before(1004), None);
     }
 
     #[test]
