@@ -1,6 +1,6 @@
 //! The rdkafka crate against the broker: produce, list, consume in a group, check all, delete.
 //!
-//! `rdkafka-roundtrip [CODEC…]`; `SKERRY_BOOTSTRAP` names the broker.
+//! `skerry-interop-rdkafka roundtrip [CODEC…]`; `SKERRY_BOOTSTRAP` names the broker.
 
 use std::collections::HashMap;
 use std::sync::mpsc::{Sender, channel};
@@ -303,7 +303,12 @@ fn main() -> std::process::ExitCode {
         .ok()
         .and_then(|n| n.parse().ok())
         .unwrap_or(10_000);
-    let named: Vec<String> = std::env::args().skip(1).collect();
+    let mut arguments = std::env::args().skip(1);
+    if arguments.next().as_deref() != Some("roundtrip") {
+        eprintln!("usage: roundtrip [CODEC…]");
+        return std::process::ExitCode::from(2);
+    }
+    let named: Vec<String> = arguments.collect();
     let codecs = if named.is_empty() {
         CODECS.map(String::from).to_vec()
     } else {

@@ -1,6 +1,6 @@
 """kcat against the broker: produce, list, consume in a group, check all.
 
-  roundtrip.py [CODEC…]
+  kcat.py roundtrip [CODEC…]
 
 kcat stamps records with its own clock and gives every record of a run the same headers, so the records go in runs of `RUN`, each with a
 header of its own, and a timestamp is checked to lie within its run. It has no commands for creating and deleting topics: the
@@ -91,5 +91,5 @@ def check(plan, lines, windows):
 
 
 if __name__ == "__main__":
-    sys.argv.insert(1, "roundtrip")
+    expect(sys.argv[1:2] == ["roundtrip"], __doc__)
     roundtrips("kcat", roundtrip)

@@ -1,0 +1,46 @@
+# Everyday commands. Each installs first, or names, what this machine lacks for it (setup.sh).
+
+.PHONY: run test unit interop check fuzz bench
+
+# Arguments of the broker, e.g. make run ARGS="server.properties --override num.partitions=4"
+ARGS ?=
+# Which tests: a part of a test's name, e.g. make interop NAME=kafkajs
+NAME ?=
+# How long each fuzz target runs, and which.
+FUZZ_SECONDS ?= 30
+FUZZ_TARGETS ?= request response batch frame recovery
+
+run:
+	./setup.sh run
+	cargo run --profile quick --package skerry-broker --bin skerry -- run $(ARGS)
+
+# Everything that can fail: unit and property tests, simulator, crashes, then real clients.
+test: unit interop
+
+unit:
+	./setup.sh run
+	cargo test --workspace $(NAME)
+
+interop:
+	./setup.sh test
+	cargo test --package skerry-tests --test interop -- --ignored --nocapture --test-threads=2 $(NAME)
+
+check:
+	./setup.sh check
+	cargo fmt --all --check
+	cargo fmt --manifest-path tests/interop/rust/Cargo.toml --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
+	tests/thumb.sh
+
+# libFuzzer works with a stable compiler once its instrumentation flags are let through.
+fuzz:
+	./setup.sh fuzz
+	for target in $(FUZZ_TARGETS); do \
+	    RUSTC_BOOTSTRAP=1 cargo fuzz run --fuzz-dir tests/fuzz --sanitizer none $$target -- \
+	        -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=1024 || exit 1; \
+	done
+
+bench:
+	./setup.sh run
+	cargo bench --package skerry-bench

@@ -1,0 +1,113 @@
+#!/usr/bin/env bash
+# Installs what this machine lacks for building and testing Skerry, or names exactly what to do where it cannot.
+#
+#   ./setup.sh run      to build and run the broker: Rust and a C compiler
+#   ./setup.sh check    run, and rustfmt, clippy, what the firmware check needs
+#   ./setup.sh test     run, and every client of the interop suite with its language
+#   ./setup.sh fuzz     run, and cargo-fuzz
+#
+# For Debian and Ubuntu. Packages are installed when this runs as root or sudo asks for no password; otherwise the command is
+# printed. It may be run again at any time: what is there is left alone.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+
+RUST_MIN=1.88
+CARGO_FUZZ=0.13.1
+
+missing=()
+say() { printf '%s\n' "$*" >&2; }
+lack() { missing+=("$*"); }
+# at_least HAVE WANTED: compares versions.
+at_least() { [ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -1)" = "$2" ]; }
+
+# debian PACKAGE…: has them installed.
+debian() {
+    local absent=() one
+    for one in "$@"; do
+        dpkg-query --show --showformat '${Status}' "$one" 2>/dev/null | grep -q 'ok installed' || absent+=("$one")
+    done
+    [ ${#absent[@]} -gt 0 ] || return 0
+    local install=(apt-get install --yes --no-install-recommends --no-remove "${absent[@]}") as=()
+    if [ "$(id -u)" -ne 0 ]; then
+        if ! sudo -n true 2>/dev/null; then
+            lack "sudo ${install[*]}"
+            return 0
+        fi
+        as=(sudo -n env)
+    fi
+    say "setup: installing ${absent[*]}"
+    if ! command -v apt-get >/dev/null; then
+        lack "this system's packages of ${absent[*]} (Debian's names)"
+    elif ! "${as[@]}" apt-get update -qq >/dev/null || ! DEBIAN_FRONTEND=noninteractive "${as[@]}" "${install[@]}" >/dev/null; then
+        lack "sudo ${install[*]}    (it failed just now)"
+    fi
+}
+
+rust() {
+    local version
+    if ! command -v cargo >/dev/null || ! version=$(rustc --version 2>/dev/null | cut -d' ' -f2); then
+        lack "Rust $RUST_MIN or newer, by rustup (https://rustup.rs)"
+    elif ! at_least "$version" "$RUST_MIN"; then
+        lack "Rust $RUST_MIN or newer (this is $version): rustup update stable"
+    fi
+}
+
+run() {
+    rust
+    command -v cc >/dev/null || debian gcc libc6-dev
+}
+
+check() {
+    run
+    cargo fmt --version >/dev/null 2>&1 || lack "rustup component add rustfmt"
+    cargo clippy --version >/dev/null 2>&1 || lack "rustup component add clippy"
+    # The firmware target: rustup's own where it is installed, else Debian's compiler with its library sources.
+    if ! rustup target list --installed 2>/dev/null | grep -q thumbv7em-none-eabihf; then
+        debian rustc-web rust-web-src
+    fi
+}
+
+fuzz() {
+    run
+    command -v c++ >/dev/null || debian g++
+    if ! cargo fuzz --version >/dev/null 2>&1; then
+        say "setup: installing cargo-fuzz $CARGO_FUZZ"
+        cargo install --quiet --locked "cargo-fuzz@$CARGO_FUZZ" || lack "cargo install --locked cargo-fuzz@$CARGO_FUZZ"
+    fi
+}
+
+clients() {
+    debian make g++ pkg-config kcat libssl-dev zlib1g-dev libzstd-dev
+    python3 -c 'import venv, ensurepip' 2>/dev/null || debian python3 python3-venv
+    command -v node >/dev/null || debian nodejs
+    command -v npm >/dev/null || debian npm
+    command -v mvn >/dev/null || debian maven
+    command -v javac >/dev/null || debian default-jdk-headless
+    # From 1.21 on, go itself takes the newer toolchain that a module asks for.
+    local go
+    if ! go=$(go env GOVERSION 2>/dev/null) || ! at_least "${go#go}" 1.21; then
+        lack "Go 1.26 or newer (https://go.dev/dl): franz-go needs it"
+    fi
+}
+
+# One group's tools, and at the end whatever could not be had.
+for group in "${@:-run}"; do
+    case $group in
+    run | check | fuzz) "$group" ;;
+    test)
+        run
+        clients
+        ;;
+    *)
+        say "setup.sh: no group named $group (run, check, test, fuzz)"
+        exit 2
+        ;;
+    esac
+done
+if [ ${#missing[@]} -gt 0 ]; then
+    say "setup: this machine still lacks:"
+    printf '  %s\n' "${missing[@]}" >&2
+    exit 1
+fi
+# The packages of each language, now that its tools are there.
+case " $* " in *" test "*) tests/interop/build ;; esac

@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Builds core for a Cortex-M4 without an operating system, with and without its optional features: no_std, no 64-bit
+# atomics. Uses rustup's target where it is installed; else Debian's rustc-web and its library sources, driven by rustup's cargo.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+target=thumbv7em-none-eabihf
+build=(cargo build --quiet --package skerry-core --target "$target" --target-dir target/arm)
+if ! rustup target list --installed 2>/dev/null | grep -q "$target"; then
+    [ -x /usr/bin/rustc ] || {
+        echo "thumb.sh: ./setup.sh check installs a compiler for $target" >&2
+        exit 1
+    }
+    # The linker of rustup's own toolchain: Debian's package brings none for firmware.
+    linker=$(rustc --print sysroot)/lib/rustlib/x86_64-unknown-linux-gnu/bin/rust-lld
+    export CARGO_TARGET_THUMBV7EM_NONE_EABIHF_LINKER=$linker
+    export RUSTC=/usr/bin/rustc RUSTDOC=/usr/bin/rustdoc RUSTC_BOOTSTRAP=1
+    build+=(-Zbuild-std=core,alloc)
+fi
+"${build[@]}"
+"${build[@]}" --features bytes,defmt
+echo "core builds for $target"
