@@ -299,3 +299,141 @@ const fn results_max(config: &Config) -> u32 {
     };
     if most > limits.groups { most } else { limits.groups }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use skerry_core::time::Millis;
+    use std::path::Path;
+
+    const START: Instant = Instant::from_micros(1_000_000);
+
+    fn coordinator(settings: &[(&str, &str)]) -> Coordinator {
+        Coordinator::new(&Config::with(Path::new("/data"), settings).unwrap(), 3)
+    }
+
+    fn join(coordinator: &mut Coordinator, now: Instant, conn: ConnId, member_id: &str) {
+        let join = Join {
+            group_id: "g",
+            member_id,
+            instance_id: None,
+            client_id: "c",
+            client_host: "/127.0.0.1",
+            session_timeout: Millis(10_000),
+            rebalance_timeout: Millis(60_000),
+            protocol_type: "consumer",
+            protocols: [("range", &b"m"[..])].into_iter(),
+            id_required: false,
+            random: [conn.index() as u8; 16],
+        };
+        coordinator.join(now, conn, &join);
+    }
+
+    fn conn(index: u32) -> ConnId {
+        ConnId::from_parts(index, 1)
+    }
+
+    /// Fires the group's deadline as the loop would: at the time it was last told.
+    fn pass(coordinator: &mut Coordinator, armed: &mut Instant, now: &mut Instant, time: Millis) {
+        let end = *now + time;
+        loop {
+            while let Some((group, at)) = coordinator.next_deadline() {
+                assert_eq!(group, 0);
+                *armed = at;
+            }
+            if *armed > end {
+                break;
+            }
+            *now = (*armed).max(*now);
+            *armed = Instant::NEVER;
+            coordinator.on_deadline(0, *now);
+        }
+        *now = end;
+    }
+
+    #[test]
+    fn a_parked_join_is_woken_and_its_answer_stays_until_it_is_taken() {
+        let mut c = coordinator(&[]);
+        let (mut now, mut armed) = (START, Instant::NEVER);
+        join(&mut c, now, conn(4), "");
+        join(&mut c, now, conn(5), "");
+        assert!(!c.is_finished(conn(4)) && c.next_wake().is_none());
+        pass(&mut c, &mut armed, &mut now, Millis(6_000));
+        let mut woken = [c.next_wake(), c.next_wake()];
+        woken.sort();
+        assert_eq!((woken, c.next_wake()), ([Some(conn(4)), Some(conn(5))], None));
+        let Some(Answer::Joined { member, .. }) = c.answer(conn(4)) else {
+            panic!("joined");
+        };
+        assert!(c.is_finished(conn(4)));
+        assert_eq!(c.groups().view_member(member).unwrap().client_host(), "/127.0.0.1");
+        c.forget(conn(4));
+        assert!(!c.is_finished(conn(4)) && c.is_finished(conn(5)));
+    }
+
+    #[test]
+    fn a_lost_connection_wakes_nobody_and_its_member_expires() {
+        let mut c = coordinator(&[]);
+        let (mut now, mut armed) = (START, Instant::NEVER);
+        join(&mut c, now, conn(4), "");
+        c.forget(conn(4));
+        pass(&mut c, &mut armed, &mut now, Millis(3_000));
+        assert_eq!(c.next_wake(), None);
+        let state = |c: &Coordinator| c.groups().iter().next().map(|g| (g.state(), g.len()));
+        assert_eq!(
+            state(&c),
+            Some((StateId::CompletingRebalance, 1)),
+            "it is a member all the same"
+        );
+        pass(&mut c, &mut armed, &mut now, Millis(10_000));
+        assert_eq!(state(&c), Some((StateId::Empty, 0)));
+        pass(&mut c, &mut armed, &mut now, Millis(600_000));
+        assert_eq!(state(&c), None);
+        pass(&mut c, &mut armed, &mut now, Millis(600_000));
+        assert_eq!(armed, Instant::NEVER, "nothing left to do");
+    }
+
+    /// Goal: heartbeats cost the timers nothing until a session really could have ended.
+    #[test]
+    fn a_heartbeat_moves_no_deadline() {
+        let mut c = coordinator(&[]);
+        let (mut now, mut armed) = (START, Instant::NEVER);
+        join(&mut c, now, conn(4), "");
+        pass(&mut c, &mut armed, &mut now, Millis(3_000));
+        let Some(Answer::Joined { member, .. }) = c.answer(conn(4)) else {
+            panic!("joined");
+        };
+        let id = c.groups().view_member(member).unwrap().id().to_string();
+        let claim = Claim {
+            group_id: "g",
+            member_id: &id,
+            instance_id: None,
+            generation: 1,
+        };
+        let mut fired = 0;
+        for _ in 0..19 {
+            now = now + Millis(3_000);
+            assert_eq!(c.heartbeat(now, claim), Ok(()));
+            while let Some((_, at)) = c.next_deadline() {
+                armed = at;
+            }
+            if armed <= now {
+                fired += 1;
+                armed = Instant::NEVER;
+                c.on_deadline(0, now);
+            }
+        }
+        assert!(fired <= 8, "{fired} deadlines in 57 s of heartbeats, sessions are 10 s");
+        assert_eq!(c.groups().members_len(), 1);
+    }
+
+    #[test]
+    fn memory_is_what_the_limits_say() {
+        let config = Config::with(Path::new("/data"), &[("skerry.limits.group.bytes", "65536")]).unwrap();
+        let (small, offsets) = Coordinator::memory_bytes(&config);
+        let config = Config::with(Path::new("/data"), &[]).unwrap();
+        let (large, more_offsets) = Coordinator::memory_bytes(&config);
+        assert!(small < large && offsets < more_offsets);
+        assert!(large < 5 << 20, "{large} bytes for groups by default");
+    }
+}

@@ -440,3 +440,147 @@ impl Offsets {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use skerry_core::machine::group::{GroupKey, Groups, Settings};
+    use skerry_core::time::Millis;
+    use std::collections::BTreeMap;
+
+    const NOW: Instant = Instant::from_micros(5);
+
+    fn groups<const N: usize>() -> [GroupKey; N] {
+        let settings = Settings {
+            initial_rebalance_delay: Millis(0),
+            session_timeout_min: Millis(0),
+            session_timeout_max: Millis(0),
+            size_max: 1,
+            group_bytes_max: 1,
+            pending_max: 1,
+            seed: 1,
+        };
+        let tree = Blobs::<Owned>::tree_bytes(4096) as u32;
+        let mut table: Groups<Owned> = Groups::new(
+            settings,
+            (OwnedRows::new(N as u32), OwnedRows::filled(0, N as u32)),
+            (OwnedRows::new(1), OwnedRows::filled(0, 1)),
+            Blobs::new(OwnedRows::filled(0, 4096), OwnedRows::filled(0, tree), 4096),
+        );
+        core::array::from_fn(|n| table.on_offsets_found(NOW, &format!("g{n}")).unwrap())
+    }
+
+    fn commit(offset: i64, metadata: &str) -> Commit<'_> {
+        Commit {
+            offset,
+            leader_epoch: 3,
+            metadata,
+            committed_at: 1000,
+        }
+    }
+
+    #[test]
+    fn what_is_kept_and_saved_is_the_same() {
+        let mut offsets = Offsets::new(1, 4, 1024, 100, 9);
+        let [group] = groups();
+        let topic = Uuid([1; 16]);
+        let Ok(Put::Changed(key)) = offsets.put(NOW, group, topic, 0, &commit(5, "a")) else {
+            panic!("new");
+        };
+        let again = offsets.put(NOW, group, topic, 0, &commit(5, "a"));
+        assert!(matches!(again, Ok(Put::Changed(_))), "the log does not have it yet");
+        offsets.saved(key);
+        let later = Commit {
+            committed_at: 2000,
+            ..commit(5, "a")
+        };
+        assert_eq!(offsets.put(NOW, group, topic, 0, &later), Ok(Put::Same));
+        assert_eq!(offsets.get(group, topic, 0), Some(later), "its age counts anew");
+        for changed in [
+            commit(6, "a"),
+            commit(5, "b"),
+            Commit {
+                leader_epoch: 4,
+                ..commit(5, "a")
+            },
+        ] {
+            assert_eq!(offsets.put(NOW, group, topic, 0, &changed), Ok(Put::Changed(key)));
+            assert_eq!(offsets.get(group, topic, 0), Some(changed));
+            offsets.saved(key);
+        }
+        assert_eq!(offsets.get(group, topic, 1), None);
+        assert_eq!(offsets.get(group, Uuid([2; 16]), 0), None);
+    }
+
+    #[test]
+    fn full_notes_leave_what_was_kept() {
+        let mut offsets = Offsets::new(1, 4, 128, 100, 9);
+        let [group] = groups();
+        let (topic, long) = (Uuid([1; 16]), "n".repeat(90));
+        offsets.put(NOW, group, topic, 0, &commit(1, &long)).unwrap();
+        assert_eq!(offsets.put(NOW, group, topic, 1, &commit(2, &long)), Err(OffsetsFull));
+        assert_eq!((offsets.len(), offsets.count(group)), (1, 1));
+        offsets.put(NOW, group, topic, 1, &commit(2, "")).unwrap();
+        assert_eq!(offsets.put(NOW, group, topic, 1, &commit(3, &long)), Err(OffsetsFull));
+        assert_eq!(offsets.get(group, topic, 1), Some(commit(2, "")));
+        assert_eq!(
+            offsets.put(NOW, group, Uuid([2; 16]), 1, &commit(3, &long)),
+            Err(OffsetsFull)
+        );
+        assert_eq!(offsets.topics(group).count(), 1, "a topic without offsets is none");
+    }
+
+    /// Goal: the table agrees with a map through any order of commits and removals, and gives everything back.
+    /// Method: three groups, topics and partitions each; what is found, counted and walked is compared after every step.
+    #[test]
+    fn agrees_with_a_map() {
+        let mut offsets = Offsets::new(3, 12, 4096, 100, 9);
+        let groups: [GroupKey; 3] = groups();
+        let topics = [1, 2, 3].map(|n| Uuid([n; 16]));
+        let mut model: BTreeMap<(usize, usize, i32), (i64, String)> = BTreeMap::new();
+        let mut seed = 11u32;
+        for step in 0..5_000i64 {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let pick = (seed >> 12) as usize;
+            let (g, t, p) = (pick % 3, pick / 3 % 3, (pick / 9 % 3) as i32);
+            match pick / 27 % 16 {
+                0..=9 => {
+                    let note = "x".repeat(pick / 432 % 80);
+                    let known = model.contains_key(&(g, t, p));
+                    match offsets.put(NOW, groups[g], topics[t], p, &commit(step, &note)) {
+                        Ok(_) => drop(model.insert((g, t, p), (step, note))),
+                        Err(OffsetsFull) => assert!(!known && model.len() == 12),
+                    }
+                }
+                10..=13 => {
+                    let there = model.remove(&(g, t, p)).is_some();
+                    assert_eq!(offsets.remove(groups[g], topics[t], p), there);
+                }
+                14 => {
+                    model.retain(|(_, topic, _), _| *topic != t);
+                    offsets.remove_topic(topics[t]);
+                }
+                _ => {
+                    model.retain(|(group, ..), _| *group != g);
+                    offsets.remove_group(groups[g]);
+                }
+            }
+            assert_eq!(offsets.len() as usize, model.len());
+            let mut walked = BTreeMap::new();
+            for (g, group) in groups.iter().enumerate() {
+                let before = walked.len();
+                for topic in offsets.topics(*group) {
+                    for (p, kept) in offsets.partitions(*group, topic) {
+                        let t = topics.iter().position(|t| *t == topic).unwrap();
+                        assert_eq!(offsets.get(*group, topic, p), Some(kept));
+                        walked.insert((g, t, p), (kept.offset, kept.metadata.to_string()));
+                    }
+                }
+                assert_eq!(offsets.count(*group) as usize, walked.len() - before);
+            }
+            assert_eq!(walked, model);
+        }
+        groups.iter().for_each(|group| offsets.remove_group(*group));
+        assert_eq!((offsets.len(), offsets.readings.len(), offsets.note_bytes()), (0, 0, 0));
+    }
+}
