@@ -96,8 +96,8 @@ pub struct Descriptors {
 
 /// A Linux machine.
 ///
-/// Belongs to the thread that made it. Make it before any other thread is started (see [`crate::linux`] on signals: only threads started
-/// afterwards leave them to it).
+/// Belongs to the thread that made it. Make it before any other thread is started: signals are told through it because its thread masks
+/// them, and threads started later inherit the mask.
 pub struct LinuxHost {
     poll: Poll,
     sockets: Sockets,
