@@ -68,9 +68,9 @@ pub fn handle<H: Host>(
 fn await_flush<H: Host>(cx: &mut Context<'_, H>, request: &ListOffsetsRequest<'_>) -> Option<Outcome> {
     let parking = cx.parked.unwrap_or(Parking {
         until: cx.now + FLUSH_WAIT,
-        mark: 0,
+        mark: cx.state.flusher.ticket(),
     });
-    if cx.now >= parking.until || cx.parked.is_some() {
+    if cx.now >= parking.until || cx.state.flusher.is_done(parking.mark) {
         return None;
     }
     let mut waits = false;

@@ -121,6 +121,8 @@ pub struct Flusher {
     members_max: usize,
     jobs: [Option<Job>; SYNCS_MAX],
     stage: Stage,
+    /// Flushes that were begun.
+    begun: u64,
     /// The data directory could not be synced: every partition of this flush fails.
     names_error: Option<DiskError>,
 }
@@ -140,6 +142,7 @@ impl Flusher {
             members_max: partitions as usize,
             jobs: [None; SYNCS_MAX],
             stage: Stage::Idle,
+            begun: 0,
             names_error: None,
         }
     }
@@ -200,6 +203,18 @@ impl Flusher {
     /// Somebody waits for what is written to a partition: the next [`Flusher::turn`] that may begins a flush.
     pub fn want(&mut self, ix: PartitionIx) {
         self.wanted.push(ix.0);
+    }
+
+    /// The number of the flush that will carry what is written and wanted now.
+    #[must_use]
+    pub const fn ticket(&self) -> u64 {
+        self.begun + 1
+    }
+
+    /// Whether the flush of that number has ended.
+    #[must_use]
+    pub fn is_done(&self, ticket: u64) -> bool {
+        self.begun > ticket || (self.begun == ticket && !self.is_busy())
     }
 
     /// Whether a flush is under way.
@@ -297,6 +312,7 @@ impl Flusher {
             registered.dirty_since = None;
             registered.flushing = Some(registered.mark);
         }
+        self.begun += 1;
         self.names_error = None;
         self.stage = if logs.names_dirty {
             Stage::Names
