@@ -481,6 +481,12 @@ impl<H: Host> Broker<H> {
         wakes
             .flusher
             .turn(host, wakes.logs, now, &mut |flushed| wakes.rest.on_flushed(flushed));
+        let deleted = !wakes.rest.gone.is_empty();
+        while let Some(ix) = wakes.rest.gone.pop() {
+            wakes
+                .rest
+                .on_lost(PartitionIx(ix), ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
+        }
         while let Some(ix) = wakes.rest.moved.pop() {
             wakes.rest.wake_fetches(PartitionIx(ix));
         }
@@ -491,6 +497,10 @@ impl<H: Host> Broker<H> {
         } else {
             timers.arm(owners.flush, flush_due);
         }
+        if deleted {
+            state.logs.purge(host);
+        }
+        state.mend_metadata(host, now);
         while let Some(conn) = state.coordinator.next_wake() {
             wake(conns, ready, conn);
         }
@@ -560,6 +570,7 @@ struct Sleepers<'a> {
     topics: &'a mut crate::topics::Catalog,
     metadata_wait: PartitionIx,
     metadata_durable: &'a mut u64,
+    gone: &'a mut Queue<u32>,
     conns: &'a mut [Option<Conn>],
     ready: &'a mut Queue<u32>,
     buffers: &'a mut Buffers,
@@ -586,6 +597,7 @@ impl<'a> Wakes<'a> {
                 topics: &mut state.topics,
                 metadata_wait,
                 metadata_durable: &mut state.metadata_durable,
+                gone: &mut state.gone,
                 conns,
                 ready,
                 buffers,
@@ -599,6 +611,33 @@ impl<'a> Wakes<'a> {
 impl Sleepers<'_> {
     fn on_flushed(&mut self, flushed: Flushed) {
         self.flushed = true;
+        match flushed {
+            Flushed::Advanced { ix, durable } => {
+                self.end_holds(|holds, ended| holds.on_durable(ix, durable, ended));
+                self.wake_fetches(ix);
+            }
+            Flushed::Failed { ix } => self.on_lost(ix, ErrorCode::KAFKA_STORAGE_ERROR),
+            // The metadata log is the one file that is not a partition's. A sync that succeeds after one that failed proves nothing.
+            Flushed::FileAdvanced { mark, .. } if !self.topics.has_failed() => {
+                *self.metadata_durable = mark;
+                let ix = self.metadata_wait;
+                self.end_holds(|holds, ended| holds.on_durable(ix, mark.cast_signed(), ended));
+            }
+            Flushed::FileAdvanced { .. } | Flushed::FileFailed { .. } => {
+                self.topics.log_mut().fail();
+                let ix = self.metadata_wait;
+                self.end_holds(|holds, ended| holds.on_failed(ix, ErrorCode::COORDINATOR_NOT_AVAILABLE, ended));
+            }
+        }
+    }
+
+    /// Answers everyone who waits on a partition whose disk failed or that was deleted.
+    fn on_lost(&mut self, ix: PartitionIx, error: ErrorCode) {
+        self.end_holds(|holds, ended| holds.on_failed(ix, error, ended));
+        self.wake_fetches(ix);
+    }
+
+    fn end_holds(&mut self, end: impl FnOnce(&mut crate::holds::Holds, &mut dyn FnMut(crate::holds::Ended))) {
         let Self {
             holds,
             conns,
@@ -607,7 +646,7 @@ impl Sleepers<'_> {
             scratch,
             ..
         } = self;
-        let mut ended = |e: crate::holds::Ended| {
+        end(holds, &mut |e| {
             if let Some(Some(conn)) = conns.get_mut(e.conn.index())
                 && conn.peer.conn == e.conn
             {
@@ -616,26 +655,7 @@ impl Sleepers<'_> {
                     ready.push(e.conn.index() as u32);
                 }
             }
-        };
-        match flushed {
-            Flushed::Advanced { ix, durable } => {
-                holds.on_durable(ix, durable, &mut ended);
-                self.wake_fetches(ix);
-            }
-            Flushed::Failed { ix } => {
-                holds.on_failed(ix, ErrorCode::KAFKA_STORAGE_ERROR, &mut ended);
-                self.wake_fetches(ix);
-            }
-            // The metadata log is the one file that is not a partition's.
-            Flushed::FileAdvanced { mark, .. } => {
-                *self.metadata_durable = mark;
-                holds.on_durable(self.metadata_wait, mark.cast_signed(), &mut ended);
-            }
-            Flushed::FileFailed { .. } => {
-                self.topics.log_mut().fail();
-                holds.on_failed(self.metadata_wait, ErrorCode::COORDINATOR_NOT_AVAILABLE, &mut ended);
-            }
-        }
+        });
     }
 
     fn wake_fetches(&mut self, ix: PartitionIx) {

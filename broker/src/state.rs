@@ -1,18 +1,19 @@
 //! Every table of the broker, for handlers to work with; how they come up from the disk, are kept, and go down.
 
 use skerry_core::error_code::ErrorCode;
-use skerry_core::time::{Instant, Timestamp};
+use skerry_core::time::{Instant, Millis, Timestamp};
 use skerry_net::host::{Disk, Host};
 use skerry_net::queue::Queue;
 
 use crate::config::{Config, Flush};
 use crate::coordinator::{Coordinator, Journal};
 use crate::crc;
+use crate::handler::answers::Answer;
 use crate::handler::fetch::Fetched;
 use crate::handler::list_offsets::Listed;
 use crate::handler::produce::Produced;
 use crate::holds::{HoldIx, Holds};
-use crate::ids::{ConnId, PartitionIx};
+use crate::ids::{ConnId, PartitionIx, TopicIx};
 use crate::log::{Flusher, LogLimits, LogPolicy, Logs, SyncFile};
 use crate::topics::{Catalog, OpenError, TopicTable};
 use crate::waiters::Waiters;
@@ -45,6 +46,12 @@ pub struct State {
     pub fetched: Vec<Fetched>,
     /// Room for the results of one ListOffsets.
     pub listed: Vec<Listed>,
+    /// Room for the answers of one request that changes several things.
+    answers: Vec<Answer>,
+    /// Partitions that were deleted in this pass: who waits on them is answered at its end.
+    pub gone: Queue<u32>,
+    /// When a failed metadata log may be rewritten again.
+    mend_at: Instant,
     /// The partition whose retention is looked at next.
     keep_next: u32,
     /// When this round of retention began.
@@ -53,6 +60,9 @@ pub struct State {
 
 /// Partitions looked at in one go of housekeeping, so that it never holds up the loop for long.
 const KEEP_BATCH: u32 = 64;
+
+/// Time between two tries to rewrite a metadata log that failed.
+const MEND_INTERVAL: Millis = Millis(1_000);
 
 /// Held replies and their partitions: a few for each connection, and one reply over every partition.
 const HOLDS_PER_CONNECTION: usize = 2;
@@ -107,10 +117,14 @@ impl State {
             produced: Vec::with_capacity(partitions),
             fetched: Vec::with_capacity(partitions),
             listed: Vec::with_capacity(partitions),
+            answers: Vec::with_capacity(partitions.max(limits.topics as usize)),
+            gone: Queue::new(limits.partitions),
+            mend_at: now,
             keep_next: 0,
             keep_since: now,
             config,
         };
+        state.tidy_metadata(host, now);
         if state.metadata_is_dirty() {
             let mark = state.topics.log_mut().mark();
             state.metadata_written(mark, now);
@@ -238,7 +252,43 @@ impl State {
     /// The last of it: everything written is flushed, so that the next start reads nothing.
     pub fn stop<D: Disk>(&mut self, disk: &mut D) {
         self.logs.stop(disk);
-        let _ = self.topics.sync(disk);
+        let _ = self.topics.sync(disk, &mut self.logs);
+    }
+
+    /// Takes the room for `count` answers, empty; `None` when there are never so many. Give it back with
+    /// [`State::give_answers`].
+    pub fn take_answers(&mut self, count: usize) -> Option<Vec<Answer>> {
+        if count > self.answers.capacity() {
+            return None;
+        }
+        let mut answers = core::mem::take(&mut self.answers);
+        answers.clear();
+        Some(answers)
+    }
+
+    /// Gives the room for answers back.
+    pub fn give_answers(&mut self, answers: Vec<Answer>) {
+        self.answers = answers;
+    }
+
+    /// Takes a topic whose deletion is durable out of every table; who waits on its partitions is answered at the end of the pass.
+    pub fn forget_topic<D: Disk>(&mut self, disk: &mut D, now: Instant, ix: TopicIx) {
+        let Some(id) = self.topics.get(ix).map(|topic| topic.id) else {
+            return;
+        };
+        for (_, log) in self.topics.partitions(ix) {
+            self.gone.push(log.0);
+        }
+        self.topics.forget(disk, &mut self.logs, ix);
+        self.coordinator.on_topic_deleted(now, id);
+    }
+
+    /// Rewrites a metadata log that could not be made durable, once a second until that succeeds: until then it takes no change.
+    pub fn mend_metadata<D: Disk>(&mut self, disk: &mut D, now: Instant) {
+        if self.topics.has_failed() && now >= self.mend_at {
+            self.mend_at = now + MEND_INTERVAL;
+            self.tidy_metadata(disk, now);
+        }
     }
 
     /// The answer to a client that names the leader epoch it knows (KIP-320); −1 is none. The broker leads every partition since

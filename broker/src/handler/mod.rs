@@ -15,21 +15,38 @@ use crate::log::{ColdRange, ReadRange};
 use crate::outbox::{Finished, RANGES_MAX};
 use crate::state::State;
 
+pub mod alter_configs;
+pub mod answers;
 pub mod api_versions;
+pub mod create_partitions;
+pub mod create_topics;
 pub mod delete_groups;
+pub mod delete_records;
+pub mod delete_topics;
+pub mod describe_cluster;
+pub mod describe_configs;
 pub mod describe_groups;
+pub mod describe_log_dirs;
+pub mod describe_topic_partitions;
 pub mod fetch;
 pub mod find_coordinator;
 pub mod heartbeat;
+pub mod incremental_alter_configs;
+pub mod init_producer_id;
 pub mod join_group;
 pub mod leave_group;
 pub mod list_groups;
 pub mod list_offsets;
+pub mod list_partition_reassignments;
+mod made;
+pub mod metadata;
 pub mod offset_commit;
 pub mod offset_delete;
 pub mod offset_fetch;
 pub mod offset_for_leader_epoch;
+mod operations;
 pub mod produce;
+mod resources;
 pub mod sync_group;
 
 /// Who asks.

@@ -35,6 +35,8 @@ pub struct Catalog {
     cluster_id: ClusterId,
     defaults: TopicDefaults,
     default_texts: DefaultTexts,
+    /// Topics made since the last sync.
+    unsynced: Vec<TopicIx>,
 }
 
 /// Why the broker does not start.
@@ -192,6 +194,7 @@ impl Catalog {
             each(&record);
         })?;
 
+        logs.purge(host);
         let mut seed = [0; 4];
         host.random(&mut seed);
         let mut catalog = Self {
@@ -202,6 +205,7 @@ impl Catalog {
             cluster_id,
             defaults: config.topic,
             default_texts: DefaultTexts::new(&config.topic),
+            unsynced: Vec::with_capacity(config.limits.topics as usize),
         };
         let strangers = strangers(host, &replay.topics)?;
         if opened.damaged || (opened.records == 0 && !strangers.is_empty()) {
@@ -349,6 +353,12 @@ impl Catalog {
         &mut self.log
     }
 
+    /// Whether the metadata log takes no changes until [`Catalog::tidy`] has rewritten it.
+    #[must_use]
+    pub const fn has_failed(&self) -> bool {
+        self.log.has_failed()
+    }
+
     /// The metadata log's file, for the flusher.
     #[must_use]
     pub const fn file(&self) -> FileId {
@@ -356,7 +366,7 @@ impl Catalog {
     }
 
     /// Makes a topic of that many partitions (at least 1; the caller has looked at name and settings). Not durable before
-    /// [`Catalog::sync`]: until then it may be undone by [`Catalog::undo_create`].
+    /// [`Catalog::sync`].
     ///
     /// Errors: `Exists`, `Full`, `Storage`; nothing has changed then.
     pub fn create<H: Disk + Clock>(
@@ -398,16 +408,8 @@ impl Catalog {
             self.forget(host, logs, ix);
             return Err(error);
         }
+        self.unsynced.push(ix);
         Ok(ix)
-    }
-
-    /// Takes back a topic whose creation could not be made durable. That it was made may still be found at the next start, as after any
-    /// answer that says "storage error".
-    pub fn undo_create<D: Disk>(&mut self, disk: &mut D, logs: &mut Logs, ix: TopicIx) {
-        if let Some(id) = self.get(ix).map(|topic| topic.id) {
-            let _ = self.log.append(disk, &MetadataRecord::TopicDeleted { id });
-        }
-        self.forget(disk, logs, ix);
     }
 
     /// Gives a topic partitions until it has `partitions`. Not durable before [`Catalog::sync`].
@@ -481,8 +483,17 @@ impl Catalog {
     }
 
     /// Makes every change so far durable, in a blocking call.
-    pub fn sync<D: Disk>(&mut self, disk: &mut D) -> Result<(), ChangeError> {
-        Ok(self.log.sync(disk)?)
+    ///
+    /// Errors: `Storage`; the topics made since the last sync are gone then. That one was made may still be found at the next start,
+    /// as after any answer that says "storage error".
+    pub fn sync<D: Disk>(&mut self, disk: &mut D, logs: &mut Logs) -> Result<(), ChangeError> {
+        let synced = self.log.sync(disk);
+        while let Some(ix) = self.unsynced.pop() {
+            if synced.is_err() {
+                self.forget(disk, logs, ix);
+            }
+        }
+        Ok(synced?)
     }
 
     /// A producer id that was never given out. Cost: a blocking sync for one in a thousand.

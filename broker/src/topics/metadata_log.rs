@@ -217,6 +217,12 @@ impl MetadataLog {
         MetadataError::Failed
     }
 
+    /// Whether it takes no changes until it has been rewritten.
+    #[must_use]
+    pub const fn has_failed(&self) -> bool {
+        self.failed
+    }
+
     /// Whether [`MetadataLog::tidy`] has something to look at.
     #[must_use]
     pub const fn is_tidy_due(&self) -> bool {
