@@ -84,12 +84,13 @@ func roundtrip(ctx context.Context, codec string) error {
 	if _, err := admin.CreateTopic(ctx, partitions, 1, nil, p.topic); err != nil {
 		return err
 	}
-	topics, err := admin.ListTopics(ctx, p.topic)
-	if err != nil {
-		return err
-	}
-	if n := len(topics[p.topic].Partitions); n != partitions {
-		return fmt.Errorf("%d partitions in the description", n)
+	// Apache Kafka answers the creation before its brokers know of it.
+	for described := 0; described != partitions; {
+		topics, err := admin.ListTopics(ctx, p.topic)
+		if err != nil {
+			return fmt.Errorf("%d partitions in the description: %w", described, err)
+		}
+		described = len(topics[p.topic].Partitions)
 	}
 	described, err := admin.DescribeTopicConfigs(ctx, p.topic)
 	if err != nil {

@@ -6,6 +6,7 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
@@ -27,6 +28,7 @@ import org.apache.kafka.common.KafkaFuture;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.config.ConfigResource;
 import org.apache.kafka.common.errors.RebalanceInProgressException;
+import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
 import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.common.header.internals.RecordHeaders;
 import org.apache.kafka.common.serialization.StringDeserializer;
@@ -130,10 +132,20 @@ public final class Interop {
     /** The result's method was renamed between 2.8 and 4.0, and neither has both names. */
     @SuppressWarnings("unchecked")
     private static TopicDescription describe(Admin admin, String topic) throws Exception {
-        DescribeTopicsResult result = admin.describeTopics(List.of(topic));
         String method = CLIENT.startsWith("java-2.") ? "values" : "topicNameValues";
-        var values = (Map<String, KafkaFuture<TopicDescription>>) result.getClass().getMethod(method).invoke(result);
-        return values.get(topic).get();
+        long deadline = System.nanoTime() + Duration.ofSeconds(30).toNanos();
+        while (true) {
+            DescribeTopicsResult result = admin.describeTopics(List.of(topic));
+            var values = (Map<String, KafkaFuture<TopicDescription>>) result.getClass().getMethod(method).invoke(result);
+            try {
+                return values.get(topic).get();
+            } catch (ExecutionException error) {
+                // Apache Kafka answers the creation before its brokers know of it.
+                if (!(error.getCause() instanceof UnknownTopicOrPartitionException) || System.nanoTime() > deadline) {
+                    throw error;
+                }
+            }
+        }
     }
 
     /** Sends the plan; answers, for each partition, the record index at each offset. */
