@@ -87,7 +87,7 @@ impl From<ConfigError> for Answer {
             ErrorCode::INVALID_CONFIG,
             match error {
                 ConfigError::Unknown => "Topics have no setting of this name.",
-                ConfigError::Invalid(_) => "A setting cannot have this value.",
+                ConfigError::Invalid(key) => key.refusal(),
             },
         )
     }
@@ -109,6 +109,7 @@ pub fn sync<H: Host>(cx: &mut Context<'_, H>, answers: &mut [Answer]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::topics::config::ConfigKey;
 
     #[test]
     fn every_code_explains_itself_in_the_room_there_is() {
@@ -117,6 +118,13 @@ mod tests {
                 Answer::refused(*code)
                     .message
                     .is_some_and(|m| m.len() <= MESSAGE_BYTES_MAX)
+            );
+        }
+        for key in ConfigKey::ALL {
+            assert!(
+                Answer::from(ConfigError::Invalid(*key))
+                    .message
+                    .is_some_and(|m| m.starts_with(key.name()))
             );
         }
         assert_eq!(Answer::LONGEST.message.map(str::len), Some(MESSAGE_BYTES_MAX));

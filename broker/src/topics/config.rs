@@ -71,6 +71,7 @@ struct Def {
     kind: Kind,
     default: i64,
     doc: &'static str,
+    refusal: &'static str,
 }
 
 macro_rules! topic_configs {
@@ -94,6 +95,7 @@ macro_rules! topic_configs {
                         kind: $kind,
                         default: $default,
                         doc: $doc,
+                        refusal: concat!($name, " cannot have this value."),
                     },)*
                 }
             }
@@ -186,6 +188,12 @@ impl ConfigKey {
     #[must_use]
     pub const fn documentation(self) -> &'static str {
         self.def().doc
+    }
+
+    /// What to tell who gives it a value that it cannot have.
+    #[must_use]
+    pub const fn refusal(self) -> &'static str {
+        self.def().refusal
     }
 
     /// Its type.
