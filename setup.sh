@@ -16,7 +16,12 @@ CARGO_FUZZ=0.13.1
 
 missing=()
 say() { printf '%s\n' "$*" >&2; }
-lack() { missing+=("$*"); }
+# lack WHAT: says it at the end, once.
+lack() {
+    local one
+    for one in "${missing[@]}"; do [ "$one" != "$*" ] || return 0; done
+    missing+=("$*")
+}
 # at_least HAVE WANTED: compares versions.
 at_least() { [ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -1)" = "$2" ]; }
 
@@ -59,8 +64,10 @@ run() {
 
 check() {
     run
-    cargo fmt --version >/dev/null 2>&1 || lack "rustup component add rustfmt"
-    cargo clippy --version >/dev/null 2>&1 || lack "rustup component add clippy"
+    if command -v cargo >/dev/null; then
+        cargo fmt --version >/dev/null 2>&1 || lack "rustup component add rustfmt"
+        cargo clippy --version >/dev/null 2>&1 || lack "rustup component add clippy"
+    fi
     # The firmware target: rustup's own where it is installed, else Debian's compiler with its library sources.
     if ! rustup target list --installed 2>/dev/null | grep -q thumbv7em-none-eabihf; then
         debian rustc-web rust-web-src
