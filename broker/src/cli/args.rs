@@ -485,6 +485,35 @@ mod tests {
         Cli::command().debug_assert();
     }
 
+    /// What every command's --help says, one after another, as a terminal of 100 columns shows it.
+    fn help(command: &mut clap::Command, out: &mut String) {
+        use std::fmt::Write as _;
+        let text = command.clone().term_width(100).render_help();
+        writeln!(out, "$ {} --help\n{text}", command.get_bin_name().unwrap_or("skerry")).unwrap();
+        for sub in command.get_subcommands_mut() {
+            help(sub, out);
+        }
+    }
+
+    /// Goal: no help text changes unseen. Method: all of it is kept in `help.txt`; `SKERRY_WRITE_HELP=1 cargo test` writes it
+    /// anew, and the change shows in the commit.
+    #[test]
+    fn help_is_as_committed() {
+        let mut command = Cli::command();
+        command.build();
+        let mut now = String::new();
+        help(&mut command, &mut now);
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/cli/help.txt");
+        if std::env::var_os("SKERRY_WRITE_HELP").is_some() {
+            std::fs::write(path, &now).unwrap();
+        }
+        let committed = std::fs::read_to_string(path).unwrap_or_default();
+        for (line, (now, committed)) in now.lines().zip(committed.lines()).enumerate() {
+            assert_eq!(now, committed, "line {} of help.txt", line + 1);
+        }
+        assert_eq!(now.lines().count(), committed.lines().count());
+    }
+
     #[test]
     fn positions() {
         let read = |text: &str| text.parse::<Position>().ok();
