@@ -245,8 +245,14 @@ fn reading_begins_and_ends_where_it_is_told() {
     assert_eq!(read("--offset @9000 -e"), "");
     assert_eq!(read("--offset latest -e"), "");
     assert_eq!(read("--offset earliest --timeout 10"), "abcd");
+    // In the middle of a batch, however the lines were put together.
+    let numbers: String = (4..2000).map(|n| format!("{n}\n")).collect();
+    shell.feed(&format!("produce {topic}"), &numbers);
+    for at in [500, 777, 1234, 1999] {
+        assert_eq!(read(&format!("--offset {at} -n 1")), at.to_string());
+    }
     // Past the end there is nothing to go on from: it begins again with what is there, and says so.
-    let output = shell.run(&format!("consume {topic} --offset 99 -n 1 --format %v"));
+    let output = shell.run(&format!("consume {topic} --offset 99 -n 1 --timeout 20000 --format %v"));
     assert_eq!(text(&output.stdout), "a");
     assert!(
         text(&output.stderr).contains("there is no offset 99; going on at 0"),
@@ -271,11 +277,11 @@ fn a_group_goes_on_where_it_stopped_and_shows_its_lag() {
     let (topic, group) = (shell.topic(3), name("group"));
     shell.feed(&format!("produce {topic} -K :"), &pairs(0, 300));
     let first = shell.ok(&format!(
-        "consume {topic} --group {group} --from-beginning -n 100 --format %v\\n"
+        "consume {topic} --group {group} --from-beginning -n 100 --timeout 20000 --format %v\\n"
     ));
     assert_eq!(first.lines().count(), 100);
     // Not told to begin at the beginning: what was assigned but not yet read must not be passed over.
-    let rest = shell.ok(&format!("consume {topic} --group {group} -n 200 --format %v\\n"));
+    let rest = shell.ok(&format!("consume {topic} --group {group} -n 200 --timeout 20000 --format %v\\n"));
     let mut all: Vec<&str> = first.lines().chain(rest.lines()).collect();
     all.sort_unstable();
     all.dedup();
@@ -295,7 +301,7 @@ fn a_group_goes_on_where_it_stopped_and_shows_its_lag() {
         "groups offsets {group} --topic {topic} --partition 1 --to -1 --json"
     ));
     assert_eq!(offsets.lines().count(), 1);
-    let again = shell.ok(&format!("consume {topic} --group {group} -n 1 --timeout 30000 --json"));
+    let again = shell.ok(&format!("consume {topic} --group {group} -n 1 --timeout 20000 --json"));
     assert!(again.contains("\"topic\""), "{again}");
     assert_eq!(
         shell.ok(&format!("groups delete {group}")),
