@@ -252,10 +252,10 @@ fn reading_begins_and_ends_where_it_is_told() {
         assert_eq!(read(&format!("--offset {at} -n 1")), at.to_string());
     }
     // Past the end there is nothing to go on from: it begins again with what is there, and says so.
-    let output = shell.run(&format!("consume {topic} --offset 99 -n 1 --timeout 20000 --format %v"));
+    let output = shell.run(&format!("consume {topic} --offset 9999 -n 1 --timeout 20000 --format %v"));
     assert_eq!(text(&output.stdout), "a");
     assert!(
-        text(&output.stderr).contains("there is no offset 99; going on at 0"),
+        text(&output.stderr).contains("there is no offset 9999; going on at 0"),
         "{output:?}"
     );
 }
