@@ -252,7 +252,9 @@ fn reading_begins_and_ends_where_it_is_told() {
         assert_eq!(read(&format!("--offset {at} -n 1")), at.to_string());
     }
     // Past the end there is nothing to go on from: it begins again with what is there, and says so.
-    let output = shell.run(&format!("consume {topic} --offset 9999 -n 1 --timeout 20000 --format %v"));
+    let output = shell.run(&format!(
+        "consume {topic} --offset 9999 -n 1 --timeout 20000 --format %v"
+    ));
     assert_eq!(text(&output.stdout), "a");
     assert!(
         text(&output.stderr).contains("there is no offset 9999; going on at 0"),
@@ -281,7 +283,9 @@ fn a_group_goes_on_where_it_stopped_and_shows_its_lag() {
     ));
     assert_eq!(first.lines().count(), 100);
     // Not told to begin at the beginning: what was assigned but not yet read must not be passed over.
-    let rest = shell.ok(&format!("consume {topic} --group {group} -n 200 --timeout 20000 --format %v\\n"));
+    let rest = shell.ok(&format!(
+        "consume {topic} --group {group} -n 200 --timeout 20000 --format %v\\n"
+    ));
     let mut all: Vec<&str> = first.lines().chain(rest.lines()).collect();
     all.sort_unstable();
     all.dedup();
