@@ -171,6 +171,47 @@ fn topics_are_created_listed_described_and_deleted() {
 }
 
 #[test]
+fn topics_are_altered() {
+    let shell = Shell::new();
+    let topic = shell.topic(2);
+    let altered = format!("altered {topic}\n");
+    assert_eq!(
+        shell.ok(&format!(
+            "topics alter {topic} --partitions 4 --config retention.ms=86400000"
+        )),
+        altered
+    );
+    let described = shell.ok(&format!("topics describe {topic}"));
+    assert!(
+        described.contains("\nretention.ms=86400000\n") && described.contains("\n        3 "),
+        "{described}"
+    );
+    assert_eq!(
+        shell.ok(&format!("topics alter {topic} --delete-config retention.ms")),
+        altered
+    );
+    assert!(!shell.ok(&format!("topics describe {topic}")).contains("retention.ms"));
+    assert!(
+        shell
+            .ok(&format!("topics describe {topic} --all-configs"))
+            .contains("\nretention.ms=")
+    );
+
+    let (_, said) = shell.fails(&format!("topics alter {topic} --partitions 3"));
+    assert!(said.contains("INVALID_PARTITIONS"), "{said}");
+    let (_, said) = shell.fails(&format!("topics alter {topic} --config no.such.setting=1"));
+    assert!(
+        said.contains("INVALID_CONFIG") && said.contains("no.such.setting"),
+        "{said}"
+    );
+    let (_, said) = shell.fails(&format!("topics alter {topic}"));
+    assert_eq!(
+        said,
+        "skerry: nothing to alter: give --partitions, --config or --delete-config\n"
+    );
+}
+
+#[test]
 fn records_come_back_whole_under_every_codec() {
     let shell = Shell::new();
     let topic = shell.topic(3);

@@ -252,14 +252,12 @@ settings! {
         "Committed offsets of all groups together.";
     limit_group_bytes: u32 => "skerry.limits.group.bytes", text("4194304"), from(65_536, INT),
         "Bytes of names, subscriptions, assignments and offset metadata of all groups together.";
-    limit_parked: u32 => "skerry.limits.parked", text("4096"), from(16, 1_000_000),
-        "Requests that wait for data, the disk or a rebalance at once. When full, a fetch is answered without waiting.";
     limit_small_buffers: u32 => "skerry.limits.small.buffers", text("64"), from(2, 65_535),
         "Pairs of small buffers, one for each connection that is at work. When none is free, a connection is left unread.";
     limit_small_buffer_bytes: u32 => "skerry.limits.small.buffer.bytes", text("16384"), from(4096, 1_048_576),
         "Size of one small buffer.";
     limit_large_buffers: u32 => "skerry.limits.large.buffers", text("4"), from(1, 1024),
-        "Buffers of socket.request.max.bytes for what a small buffer cannot hold. When none is free, a connection is left unread.";
+        "Buffers of socket.request.max.bytes for requests that a small buffer cannot hold, and as many for replies. When none is free, a connection is left unread.";
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use skerry_core::time::Millis;
 
 use super::keys::{self, KEYS, Key, Settings};
 use super::{Config, GroupConfig, Limits, TopicDefaults, listeners, no_effect, properties};
+use crate::startup::Bytes;
 
 /// Everything that settings are read from, taken from the process by the caller.
 pub struct Inputs<'a> {
@@ -112,8 +113,12 @@ pub fn load(inputs: &Inputs<'_>) -> Result<Loaded, Vec<String>> {
         .and_then(|values| assemble(inputs, settings, &values, &mut problems));
     match config {
         Some(config) if problems.is_empty() => Ok(Loaded {
+            notices: notices
+                .into_iter()
+                .chain(idle_lines(&idle))
+                .chain(large_buffers(&config))
+                .collect(),
             config,
-            notices: notices.into_iter().chain(idle_lines(&idle)).collect(),
         }),
         _ => {
             problems.sort_by_key(|problem| problem.place);
@@ -269,6 +274,21 @@ fn idle_lines(idle: &BTreeMap<&'static str, Vec<String>>) -> impl Iterator<Item 
     })
 }
 
+/// A warning when a setting that costs Kafka nothing takes much memory here: its stock file allows requests of 100 MiB.
+fn large_buffers(config: &Config) -> Option<String> {
+    const MUCH_BYTES: u64 = 256 << 20;
+    let count = 2 * u64::from(config.limits.large_buffers);
+    let bytes = count.saturating_mul(config.request_bytes_max.into());
+    (bytes > MUCH_BYTES).then(|| {
+        format!(
+            "socket.request.max.bytes={}: {count} large buffers may take {} of memory; set it, or skerry.limits.large.buffers, \
+             lower on a small machine",
+            config.request_bytes_max,
+            Bytes(bytes)
+        )
+    })
+}
+
 /// Takes the settings together. `None` when something needed is missing; what is wrong is added to `problems`.
 fn assemble(inputs: &Inputs<'_>, settings: Vec<Setting>, s: &Settings, problems: &mut Vec<Problem>) -> Option<Config> {
     let mut refuse = |name: &str, text: &str, wrong: &str| {
@@ -391,7 +411,6 @@ fn assemble(inputs: &Inputs<'_>, settings: Vec<Setting>, s: &Settings, problems:
             members: s.limit_members,
             offsets: s.limit_offsets,
             group_bytes: s.limit_group_bytes,
-            parked: s.limit_parked,
             small_buffers: s.limit_small_buffers,
             small_buffer_bytes: s.limit_small_buffer_bytes,
             large_buffers: s.limit_large_buffers,
@@ -563,8 +582,15 @@ mod tests {
             share.coordinator.state.topic.replication.factor=1\nshare.coordinator.state.topic.min.isr=1\n\
             transaction.state.log.replication.factor=1\ntransaction.state.log.min.isr=1\nlog.retention.hours=168\n\
             log.segment.bytes=1073741824\nlog.retention.check.interval.ms=300000\n";
-        let config = loaded(file).config;
+        let Loaded { config, notices } = loaded(file);
         assert_eq!(config.listeners.len(), 1);
         assert_eq!(config.request_bytes_max, 104_857_600);
+        assert_eq!(
+            notices.last().map(String::as_str),
+            Some(
+                "socket.request.max.bytes=104857600: 8 large buffers may take 800.0 MiB of memory; set it, or \
+                 skerry.limits.large.buffers, lower on a small machine"
+            )
+        );
     }
 }

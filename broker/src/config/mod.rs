@@ -157,12 +157,10 @@ pub struct Limits {
     pub offsets: u32,
     /// `skerry.limits.group.bytes`: names, metadata and assignments of all groups together.
     pub group_bytes: u32,
-    /// `skerry.limits.parked`: requests that wait for data, the disk or a rebalance at once.
-    pub parked: u32,
     /// `skerry.limits.small.buffers`: pairs of small buffers, one for each connection that is at work.
     pub small_buffers: u32,
     /// `skerry.limits.small.buffer.bytes`: size of one small buffer.
     pub small_buffer_bytes: u32,
-    /// `skerry.limits.large.buffers`: buffers of `socket.request.max.bytes`.
+    /// `skerry.limits.large.buffers`: buffers of `socket.request.max.bytes` for requests, and as many for replies.
     pub large_buffers: u32,
 }
