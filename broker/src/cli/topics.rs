@@ -405,7 +405,12 @@ fn set_configs(client: &mut Client, topic: &str, set: &[(String, String)], delet
     };
     client.ask_for(&Node::Any, &request, Version::MAX, TIMEOUT, |reply| {
         match reply.responses.iter().find(|r| !r.error_code.is_none()) {
-            Some(r) => Err(refused(&format!("topic {topic}"), r.error_code, r.error_message)),
+            // Not every broker says which setting it refuses.
+            Some(r) => {
+                let names: Vec<&str> = configs.iter().map(|config| config.name).collect();
+                let what = format!("topic {topic}, {}", names.join(", "));
+                Err(refused(&what, r.error_code, r.error_message))
+            }
             None => Ok(()),
         }
     })
