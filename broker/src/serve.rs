@@ -1,5 +1,7 @@
 //! A broker on this machine, from its configuration to its graceful end.
 
+use core::time::Duration;
+
 use skerry_net::host::ListenerId;
 use skerry_net::linux::{LinuxConfig, LinuxHost, Listen, Ring};
 
@@ -34,6 +36,7 @@ pub fn serve(config: Config) -> Result<(), String> {
             IoUring::Off => Ring::Off,
         },
         ring_entries: RING_ENTRIES,
+        sync_delay: Duration::from_millis(config.test_flush_delay.0),
     })
     .map_err(|e| e.to_string())?;
     let bound: Vec<_> = (0..config.listeners.len())

@@ -30,6 +30,12 @@ pub fn lines(config: &Config, bound: &[SocketAddr], budget: &[(&str, u64, &str)]
             out.push("skerry.flush=never: an acknowledged record may be lost when the power fails".into());
         }
     }
+    if config.test_flush_delay.0 > 0 {
+        out.push(format!(
+            "skerry.test.flush.delay.ms={}: FOR TESTS ONLY, every flush is made slow",
+            config.test_flush_delay.0
+        ));
+    }
     for (listener, address) in config.listeners.iter().zip(bound) {
         let told = match &listener.advertised {
             Some(told) => format!("{}:{}", told.host, told.port),
@@ -85,6 +91,7 @@ mod tests {
             ("listener.security.protocol.map", "PLAINTEXT:PLAINTEXT,OUT:PLAINTEXT"),
             ("advertised.listeners", "OUT://edge.local:19093"),
             ("skerry.flush", "never"),
+            ("skerry.test.flush.delay.ms", "20"),
         ];
         let config = Config::with(Path::new("/data"), &settings).unwrap();
         let bound = ["127.0.0.1:40001".parse().unwrap(), "[::1]:9093".parse().unwrap()];
@@ -97,6 +104,7 @@ mod tests {
                 "memory in all                8.0 MiB",
                 "data in /data",
                 "skerry.flush=never: an acknowledged record may be lost when the power fails",
+                "skerry.test.flush.delay.ms=20: FOR TESTS ONLY, every flush is made slow",
                 "listening on PLAINTEXT://127.0.0.1:40001; clients are told the address that they connected to",
                 "listening on OUT://[::1]:9093; clients are told edge.local:19093",
             ]

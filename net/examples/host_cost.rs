@@ -3,7 +3,7 @@
 //! The median of 25 rounds. These are the figures in the doc comments.
 
 use std::io::{IoSlice, IoSliceMut};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use skerry_net::host::{Clock, Disk, FileId, Host, OpenMode, Started, Token};
 use skerry_net::linux::{LinuxConfig, LinuxHost, Ring};
@@ -19,6 +19,7 @@ fn main() {
             files_max: 4,
             ring,
             ring_entries: 16,
+            sync_delay: Duration::ZERO,
         };
         let mut host = LinuxHost::new(config).expect("a host");
         println!("{ring:?} (ring in use: {})", host.disk().has_ring());

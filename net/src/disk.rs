@@ -13,6 +13,7 @@
 //! | `start_load`, 64 KiB that is in memory, to its completion | 8–18 µs |
 
 use core::ffi::CStr;
+use core::time::Duration;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -47,6 +48,7 @@ pub struct LinuxDisk {
     root: OwnedFd,
     files: Slab<File>,
     ring: Option<DiskRing>,
+    sync_delay: Duration,
     counters: DiskCounters,
 }
 
@@ -71,10 +73,10 @@ const PROBE_BYTES: usize = 64 << 10;
 
 impl LinuxDisk {
     /// Opens the data directory, making it when it is not there, and locks it against a second broker (`flock`, gone with the
-    /// process however that ends). `ring_entries` 0 asks for the blocking variant, which is also taken where the kernel refuses a ring.
+    /// process however that ends). Each [`Disk::start_sync`] begins only after `sync_delay`. `ring_entries` 0 asks for the blocking variant, which is also taken where the kernel refuses a ring.
     ///
     /// Errors: [`io::ErrorKind::ResourceBusy`] when another process has the directory.
-    pub fn new(directory: &Path, files_max: u32, ring_entries: u32) -> io::Result<Self> {
+    pub fn new(directory: &Path, files_max: u32, ring_entries: u32, sync_delay: Duration) -> io::Result<Self> {
         std::fs::create_dir_all(directory)?;
         let root = fs::openat(
             CWD,
@@ -97,6 +99,7 @@ impl LinuxDisk {
             } else {
                 DiskRing::new(ring_entries).ok()
             },
+            sync_delay,
             counters: DiskCounters::default(),
         })
     }
@@ -267,7 +270,11 @@ impl Disk for LinuxDisk {
             return Err(failed(Errno::BADF));
         };
         if let Some(ring) = &mut self.ring {
-            if ring.start_sync(open.fd.as_fd(), !open.directory, file, token).is_ok() {
+            let data_only = !open.directory;
+            if ring
+                .start_sync(open.fd.as_fd(), data_only, self.sync_delay, file, token)
+                .is_ok()
+            {
                 open.pending += 1;
                 self.counters.ring_syncs += 1;
                 return Ok(Started::Pending);
@@ -275,6 +282,9 @@ impl Disk for LinuxDisk {
             if !ring.is_idle() {
                 return Err(DiskError::Exhausted);
             }
+        }
+        if !self.sync_delay.is_zero() {
+            std::thread::sleep(self.sync_delay);
         }
         self.sync(file)?;
         Ok(Started::Done)

@@ -2,6 +2,7 @@
 
 use core::fmt;
 use core::net::SocketAddr;
+use core::time::Duration;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::TcpListener;
 use std::path::PathBuf;
@@ -39,6 +40,8 @@ pub struct LinuxConfig {
     pub ring: Ring,
     /// Syncs and loads in flight at once, where there is a ring.
     pub ring_entries: u32,
+    /// How long each [`Disk::start_sync`] waits before it begins: zero, but for tests of what a slow device does.
+    pub sync_delay: Duration,
 }
 
 /// A listener to be made, or one that is there.
@@ -123,8 +126,13 @@ impl LinuxHost {
         } else {
             0
         };
-        let disk = LinuxDisk::new(&config.data_directory, config.files_max, ring_entries)
-            .map_err(|error| StartError::DataDirectory(config.data_directory, error))?;
+        let disk = LinuxDisk::new(
+            &config.data_directory,
+            config.files_max,
+            ring_entries,
+            config.sync_delay,
+        )
+        .map_err(|error| StartError::DataDirectory(config.data_directory, error))?;
         let backlog = i32::try_from(config.backlog).unwrap_or(i32::MAX);
         let mut listeners = Vec::with_capacity(config.listeners.len());
         for listen in config.listeners {

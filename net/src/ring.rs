@@ -5,6 +5,7 @@
 //! shows in the process's CPU time only. The kernel keeps one such worker once there has been work; idle, it wakes every five
 //! seconds for some microseconds (seen on Linux 6.18). The broker's own thread sleeps on.
 
+use core::time::Duration;
 use std::io;
 use std::os::fd::BorrowedFd;
 
@@ -59,6 +60,7 @@ impl DiskRing {
         &mut self,
         fd: BorrowedFd<'_>,
         data_only: bool,
+        delay: Duration,
         file: FileId,
         token: Token,
     ) -> Result<(), Full> {
@@ -67,7 +69,7 @@ impl DiskRing {
             token,
             load: false,
         };
-        self.start(fd, Work::Sync { data_only }, pending)
+        self.start(fd, Work::Sync { data_only, delay }, pending)
     }
 
     pub(crate) fn start_load(

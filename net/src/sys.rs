@@ -7,6 +7,7 @@ use core::ffi::c_void;
 use core::mem::MaybeUninit;
 use core::ptr;
 use core::sync::atomic::{AtomicU32, Ordering};
+use core::time::Duration;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
@@ -84,14 +85,17 @@ pub(crate) fn watch_signals(signals: &[i32]) -> io::Result<OwnedFd> {
 /// One piece of work for a [`RawRing`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Work {
-    /// `fdatasync` when `data_only`, else `fsync`.
-    Sync { data_only: bool },
+    /// `fdatasync` when `data_only`, else `fsync`; not begun before `delay` has passed.
+    Sync { data_only: bool, delay: Duration },
     /// Reads `bytes` (at least one and at most [`LOAD_BYTES_MAX`] are taken) from `position` into memory that nobody looks at.
     Load { position: u64, bytes: usize },
 }
 
 /// The most that one [`Work::Load`] reads.
 pub(crate) const LOAD_BYTES_MAX: usize = 128 << 10;
+
+/// Marks the completion of a delay before a sync, which nobody waits for. No caller marks its work so.
+const DELAY_MARK: u64 = u64::MAX;
 
 /// The memory that an io_uring shares with the kernel.
 ///
@@ -152,7 +156,8 @@ impl RawRing {
         self.in_flight
     }
 
-    /// How much the caller may have in flight: the completion queue holds twice as much, so it does not overflow.
+    /// How much the caller may have in flight: the completion queue holds twice as much, so it does not overflow, though each sync
+    /// may have a delay that completes too.
     pub(crate) const fn capacity(&self) -> u32 {
         self.params.sq_entries
     }
@@ -169,7 +174,7 @@ impl RawRing {
             ..Default::default()
         };
         match work {
-            Work::Sync { data_only } => {
+            Work::Sync { data_only, .. } => {
                 entry.opcode = IoringOp::Fsync;
                 entry.op_flags.fsync_flags = match data_only {
                     true => IoringFsyncFlags::DATASYNC,
@@ -184,30 +189,66 @@ impl RawRing {
             }
         }
         let tail = self.word(self.params.sq_off.tail).load(Ordering::Relaxed);
-        let index = tail & (self.params.sq_entries - 1);
-        let place = self
-            .entries
-            .at(index as usize * size_of::<io_uring_sqe>())
-            .cast::<io_uring_sqe>();
-        // SAFETY: the index is below the number of entries mapped; the kernel has consumed every earlier entry before the call that
-        // handed it over returned, so it reads none now.
-        unsafe { place.write(entry) };
+        let mut count = 0;
+        // Seconds and nanoseconds, as the kernel has them on every processor.
+        let time: [i64; 2];
+        if let Work::Sync { delay, .. } = work
+            && !delay.is_zero()
+        {
+            time = [delay.as_secs().cast_signed(), i64::from(delay.subsec_nanos())];
+            let mut wait = io_uring_sqe {
+                opcode: IoringOp::Timeout,
+                // That the time is up counts as an error, which a plain link would pass on to the sync.
+                flags: IoringSqeFlags::IO_HARDLINK,
+                user_data: io_uring_user_data::from_u64(DELAY_MARK),
+                ..Default::default()
+            };
+            wait.addr_or_splice_off_in.addr = io_uring_ptr::new(ptr::from_ref(&time).cast_mut().cast());
+            wait.len.len = 1;
+            self.place(tail, wait);
+            count = 1;
+        }
+        self.place(tail.wrapping_add(count), entry);
+        count += 1;
         self.word(self.params.sq_off.tail)
-            .store(tail.wrapping_add(1), Ordering::Release);
-        // SAFETY: the entry handed over names an open file, and as memory only the scratch mapping, which stays while work is
-        // in flight (see `drop`).
-        let taken = unsafe { io_uring_enter(&self.fd, 1, 0, IoringEnterFlags::empty()) };
-        if !matches!(taken, Ok(1)) {
-            // Without a polling kernel thread only that call takes entries, and it took none: take it back.
-            self.word(self.params.sq_off.tail).store(tail, Ordering::Release);
+            .store(tail.wrapping_add(count), Ordering::Release);
+        // SAFETY: the entries handed over name an open file, and as memory the scratch mapping, which stays while work is in flight
+        // (see `drop`), and `time`, which the kernel has copied when the call returns.
+        let taken = unsafe { io_uring_enter(&self.fd, count, 0, IoringEnterFlags::empty()) }.unwrap_or(0);
+        if taken != count {
+            // Without a polling kernel thread only that call takes entries: take back what it left.
+            self.word(self.params.sq_off.tail)
+                .store(tail.wrapping_add(taken), Ordering::Release);
             return Err(Full);
         }
         self.in_flight += 1;
         Ok(())
     }
 
+    /// Writes an entry to its place in the queue, not yet for the kernel to see.
+    fn place(&self, number: u32, entry: io_uring_sqe) {
+        let index = number & (self.params.sq_entries - 1);
+        let place = self
+            .entries
+            .at(index as usize * size_of::<io_uring_sqe>())
+            .cast::<io_uring_sqe>();
+        // SAFETY: the index is below the number of entries mapped; the kernel has consumed every earlier entry before the call that
+        // handed it over returned, and at most two are placed at a time in a queue of at least as many, so it reads none now.
+        unsafe { place.write(entry) };
+    }
+
     /// The next completion: the mark of the work, and its result as the system call would have returned it (`−errno` for errors).
     pub(crate) fn pop(&mut self) -> Option<(u64, i32)> {
+        loop {
+            let (mark, result) = self.pop_any()?;
+            if mark != DELAY_MARK {
+                self.in_flight = self.in_flight.saturating_sub(1);
+                return Some((mark, result));
+            }
+        }
+    }
+
+    fn pop_any(&mut self) -> Option<(u64, i32)> {
         let head = self.word(self.params.cq_off.head).load(Ordering::Relaxed);
         if head == self.word(self.params.cq_off.tail).load(Ordering::Acquire) {
             return None;
@@ -219,7 +260,6 @@ impl RawRing {
         let (mark, result) = unsafe { ((*place).user_data.u64_(), (*place).res) };
         self.word(self.params.cq_off.head)
             .store(head.wrapping_add(1), Ordering::Release);
-        self.in_flight = self.in_flight.saturating_sub(1);
         Some((mark, result))
     }
 

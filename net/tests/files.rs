@@ -4,13 +4,14 @@ mod common;
 
 use std::io::{IoSlice, IoSliceMut};
 use std::os::unix::fs::symlink;
+use std::time::Duration;
 
 use common::{Scratch, completion, config, rings};
 use proptest::prelude::*;
 use rustix::fs::{Advice, fadvise};
 use rustix::io::Errno;
 use skerry_net::host::{Completion, Disk, DiskError, FileId, OpenMode, Started, Token};
-use skerry_net::linux::{LinuxHost, Ring, StartError};
+use skerry_net::linux::{LinuxConfig, LinuxHost, Ring, StartError};
 
 fn host(ring: Ring) -> (LinuxHost, Scratch) {
     let directory = Scratch::new();
@@ -154,6 +155,36 @@ fn syncs_of_files_and_directories_complete_with_their_tokens() {
         match ring {
             Ring::Auto => assert_eq!((counters.ring_syncs, counters.blocking_syncs), (200, 2)),
             Ring::Off => assert_eq!((counters.ring_syncs, counters.blocking_syncs), (0, 202)),
+        }
+    }
+}
+
+/// Goal: a delayed sync begins no earlier than it should, also when many are under way, and ends as any other.
+#[test]
+fn a_delayed_sync_takes_at_least_its_delay() {
+    for ring in rings() {
+        let directory = Scratch::new();
+        let delay = Duration::from_millis(20);
+        let mut host = LinuxHost::new(LinuxConfig {
+            ring,
+            sync_delay: delay,
+            ..config(&directory)
+        })
+        .unwrap();
+        let file = host.open("file", OpenMode::Create).unwrap();
+        host.write_at(file, 0, &[IoSlice::new(b"x")]).unwrap();
+        for round in 0..5 {
+            let start = std::time::Instant::now();
+            let mut pending = 0;
+            for token in 0..8 {
+                pending += u32::from(host.start_sync(file, Token(token)).unwrap() == Started::Pending);
+            }
+            for _ in 0..pending {
+                assert_eq!(completion(&mut host).result, Ok(()), "round {round}");
+                assert!(start.elapsed() >= delay, "{ring:?}: a sync began too early");
+            }
+            assert!(start.elapsed() >= delay, "{ring:?}: a sync began too early");
+            assert_eq!(host.poll_done(), None);
         }
     }
 }

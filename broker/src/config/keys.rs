@@ -216,6 +216,8 @@ settings! {
         "Appended bytes of a partition between two checkpoints. After a crash no more than this is read again for each partition.";
     io_uring: IoUring => "skerry.io_uring", text("auto"), ANY,
         "Flushes and cold reads by io_uring where the kernel has it (auto), or by blocking calls (off).";
+    test_flush_delay: Millis => "skerry.test.flush.delay.ms", text("0"), from(0, 60_000),
+        "For tests only: every flush waits so long before it begins, as if the disk were slow.";
 
     // Groups.
     group_initial_rebalance_delay: Millis => "group.initial.rebalance.delay.ms", text("3000"), from(0, INT),

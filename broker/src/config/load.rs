@@ -385,6 +385,7 @@ fn assemble(inputs: &Inputs<'_>, settings: Vec<Setting>, s: &Settings, problems:
         flush_interval: s.flush_interval,
         checkpoint_bytes: s.checkpoint_bytes,
         io_uring: s.io_uring,
+        test_flush_delay: s.test_flush_delay,
         request_bytes_max,
         fetch_bytes_max: s.fetch_max_bytes,
         connections_max_idle: u64::try_from(s.connections_max_idle_ms).ok().map(Millis),

@@ -49,6 +49,8 @@ pub struct Config {
     pub checkpoint_bytes: u32,
     /// `skerry.io_uring`.
     pub io_uring: IoUring,
+    /// `skerry.test.flush.delay.ms`.
+    pub test_flush_delay: Millis,
     /// `socket.request.max.bytes`: the largest request; each large buffer has this size.
     pub request_bytes_max: u32,
     /// `fetch.max.bytes`: the largest fetch reply, whatever the client asks.

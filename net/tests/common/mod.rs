@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use skerry_core::time::Millis;
 use skerry_net::host::{Clock, Completion, Disk, Event, Host};
@@ -41,6 +42,7 @@ pub fn config(directory: &Scratch) -> LinuxConfig {
         files_max: 16,
         ring: Ring::Auto,
         ring_entries: 8,
+        sync_delay: Duration::ZERO,
     }
 }
 
