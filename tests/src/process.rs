@@ -24,23 +24,36 @@ pub fn skerry() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| match env::var_os("SKERRY_BIN") {
         Some(path) => path.into(),
-        None => build(),
+        None => {
+            let profile_dir = profile_dir();
+            let profile = match profile_dir.file_name().and_then(|n| n.to_str()) {
+                Some("debug") | None => "dev",
+                Some(name) => name,
+            };
+            build(profile)
+        }
     })
 }
 
-/// Tests run from `<target directory>/<profile directory>/deps`: the binary goes beside it.
-fn build() -> PathBuf {
-    let test = env::current_exe().expect("the path of this test");
-    let deps = test
+/// Where cargo put this program: tests run from `<target directory>/<profile directory>/deps`, others from one above.
+fn profile_dir() -> PathBuf {
+    let mut path = env::current_exe().expect("the path of this program");
+    path.pop();
+    if path.ends_with("deps") {
+        path.pop();
+    }
+    path
+}
+
+/// Builds the `skerry` binary in a profile of cargo's; where it is.
+///
+/// Panics when it does not build.
+#[must_use]
+pub fn build(profile: &str) -> PathBuf {
+    let profile_dir = profile_dir();
+    let target_dir = profile_dir
         .parent()
-        .filter(|p| p.ends_with("deps"))
-        .expect("a test under deps/");
-    let profile_dir = deps.parent().expect("deps/ lies in the profile's directory");
-    let target_dir = profile_dir.parent().expect("which lies in the target directory");
-    let profile = match profile_dir.file_name().and_then(|n| n.to_str()) {
-        Some("debug") | None => "dev",
-        Some(name) => name,
-    };
+        .expect("a profile's directory lies in the target directory");
     let status = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .args([
             "build",
@@ -59,7 +72,9 @@ fn build() -> PathBuf {
         .status()
         .expect("cargo runs");
     assert!(status.success(), "skerry does not build");
-    profile_dir.join("skerry")
+    target_dir
+        .join(if profile == "dev" { "debug" } else { profile })
+        .join("skerry")
 }
 
 /// A directory of its own under the system's temporary one, removed with everything in it when dropped.
@@ -108,6 +123,8 @@ pub struct Start<'a> {
     pub overrides: &'a [&'a str],
     /// Environment variables.
     pub environment: &'a [(&'a str, &'a str)],
+    /// The program; `None` is [`skerry`].
+    pub binary: Option<&'a Path>,
 }
 
 impl<'a> Start<'a> {
@@ -119,6 +136,7 @@ impl<'a> Start<'a> {
             listeners: "PLAINTEXT://127.0.0.1:0",
             overrides: &[],
             environment: &[],
+            binary: None,
         }
     }
 
@@ -142,7 +160,7 @@ impl<'a> Start<'a> {
 
     /// As [`start`](Self::start); the status and what it wrote when it ends instead.
     pub fn try_start(&self) -> Result<Skerry, (ExitStatus, String)> {
-        let mut command = Command::new(skerry());
+        let mut command = Command::new(self.binary.unwrap_or_else(|| skerry()));
         command.arg("run");
         let own = [
             format!("log.dirs={}", self.data_dir.display()),

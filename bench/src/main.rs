@@ -1,0 +1,37 @@
+//! The `skerry-bench` command.
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use skerry_bench::{broker, footprint};
+
+/// Measures brokers of Kafka's protocol.
+#[derive(Parser)]
+#[command(name = "skerry-bench", version)]
+struct Cli {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// What Skerry takes while it does nothing: binary, memory, time to start, an empty data directory, idle CPU.
+    Footprint(footprint::Args),
+    /// Throughput, latency at half of it, and the server's CPU time for each request, of Skerry or of any broker.
+    Broker(broker::Args),
+}
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().what {
+        What::Footprint(args) => footprint::run(&args),
+        What::Broker(args) => broker::run(&args),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("skerry-bench: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! The broker that is measured: Skerry as a child process, or any broker that is there already.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use skerry_core::api::create_topics::{CreatableTopic, CreateTopicsRequest};
+use skerry_core::api::delete_topics::{DeleteTopicState, DeleteTopicsRequest};
+use skerry_core::api::{ApiVersionsRequest, MetadataRequest, metadata::MetadataRequestTopic};
+use skerry_core::error_code::ErrorCode;
+use skerry_core::wire::Array;
+use skerry_tests::client::{Client, reply};
+use skerry_tests::process::{Skerry, Start, TempDir, build};
+
+use crate::process;
+
+/// Versions that Kafka 2.8 to 4.x and Skerry all speak.
+const API_VERSIONS: i16 = 3;
+const METADATA: i16 = 9;
+const CREATE_TOPICS: i16 = 6;
+const DELETE_TOPICS: i16 = 6;
+
+/// How long a broker may take for a change of its topics, in milliseconds.
+const CHANGE_MS: i32 = 30_000;
+
+/// The binary that a flag names, or the release build.
+#[must_use]
+pub fn binary(named: Option<&Path>) -> PathBuf {
+    named.map_or_else(|| build("release"), Path::to_owned)
+}
+
+/// A broker to be measured. Dropping it ends it when this program started it.
+#[derive(Debug)]
+pub struct Server {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// Its process, when known.
+    pub pid: Option<u32>,
+    child: Option<(Skerry, TempDir)>,
+}
+
+impl Server {
+    /// Starts Skerry on an empty data directory, on one processor where `processor` says which.
+    ///
+    /// Errors: it cannot be pinned there.
+    pub fn start(binary: &Path, overrides: &[&str], processor: Option<usize>) -> Result<Self, String> {
+        let directory = TempDir::new();
+        let skerry = start(binary, directory.path(), overrides);
+        if let Some(processor) = processor {
+            process::pin(skerry.pid(), processor).map_err(|e| format!("cannot pin to processor {processor}: {e}"))?;
+        }
+        Ok(Self {
+            address: skerry.address,
+            pid: Some(skerry.pid()),
+            child: Some((skerry, directory)),
+        })
+    }
+
+    /// One that runs already.
+    ///
+    /// Errors: the address cannot be found.
+    pub fn running(address: &str, pid: Option<u32>) -> Result<Self, String> {
+        let found = address.to_socket_addrs().map_err(|e| format!("{address}: {e}"))?.next();
+        Ok(Self {
+            address: found.ok_or_else(|| format!("{address}: no address"))?,
+            pid,
+            child: None,
+        })
+    }
+
+    /// A connection to it.
+    ///
+    /// Errors: it cannot be reached.
+    pub fn connect(&self) -> Result<Client, String> {
+        Client::try_connect(self.address).map_err(|e| format!("{}: {e}", self.address))
+    }
+
+    /// Makes a topic and waits until every partition has a leader.
+    ///
+    /// Errors: the broker's refusal.
+    pub fn create_topic(&self, name: &str, partitions: i32) -> Result<(), String> {
+        let mut client = self.connect()?;
+        let topic = CreatableTopic {
+            name,
+            num_partitions: partitions,
+            replication_factor: 1,
+            ..CreatableTopic::default()
+        };
+        let request = CreateTopicsRequest {
+            topics: Array::Slice(&[topic]),
+            timeout_ms: CHANGE_MS,
+            ..CreateTopicsRequest::default()
+        };
+        let frame = client.call(CREATE_TOPICS, &request);
+        for topic in reply::<CreateTopicsRequest<'_>>(CREATE_TOPICS, &frame).topics {
+            if topic.error_code != ErrorCode::NONE {
+                return Err(format!("topic {name}: {:?}", topic.error_code));
+            }
+        }
+        let wanted = [MetadataRequestTopic {
+            name: Some(name),
+            ..MetadataRequestTopic::default()
+        }];
+        let request = MetadataRequest {
+            topics: Array::Slice(&wanted),
+            ..MetadataRequest::default()
+        };
+        for _ in 0..100 {
+            let frame = client.call(METADATA, &request);
+            let topics = reply::<MetadataRequest<'_>>(METADATA, &frame).topics;
+            if topics.iter().all(|t| {
+                t.error_code == ErrorCode::NONE
+                    && t.partitions.len() == partitions as usize
+                    && t.partitions.iter().all(|p| p.leader_id >= 0)
+            }) {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Err(format!("topic {name}: no leaders"))
+    }
+
+    /// Deletes a topic.
+    ///
+    /// Errors: the broker cannot be reached.
+    pub fn delete_topic(&self, name: &str) -> Result<(), String> {
+        let topic = DeleteTopicState {
+            name: Some(name),
+            ..DeleteTopicState::default()
+        };
+        let request = DeleteTopicsRequest {
+            topics: Array::Slice(&[topic]),
+            timeout_ms: CHANGE_MS,
+            ..DeleteTopicsRequest::default()
+        };
+        let _ = self.connect()?.call(DELETE_TOPICS, &request);
+        Ok(())
+    }
+
+    /// Whether it is this program's child.
+    #[must_use]
+    pub const fn is_ours(&self) -> bool {
+        self.child.is_some()
+    }
+}
+
+/// Starts Skerry on a data directory and waits until it listens.
+#[must_use]
+pub fn start(binary: &Path, directory: &Path, overrides: &[&str]) -> Skerry {
+    let mut start = Start::new(directory).with(overrides);
+    start.binary = Some(binary);
+    start.start()
+}
+
+/// Asks for ApiVersions, the first thing that every client does, and waits for the answer.
+pub fn greet(client: &mut Client) {
+    let request = ApiVersionsRequest {
+        client_software_name: "skerry-bench",
+        client_software_version: env!("CARGO_PKG_VERSION"),
+    };
+    let frame = client.call(API_VERSIONS, &request);
+    let answer = reply::<ApiVersionsRequest<'_>>(API_VERSIONS, &frame);
+    assert_eq!(answer.error_code, ErrorCode::NONE);
+}
