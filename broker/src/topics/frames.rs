@@ -100,10 +100,12 @@ pub(super) fn scan<D: Disk>(
             nonzero_since_end = false;
         } else {
             let zeros = window.ahead().iter().take_while(|byte| **byte == 0).count();
-            // No frame begins where eight zeros stand: its length would be none.
             let passed = match zeros.checked_sub(FRAME_HEAD_BYTES - 1) {
+                // No frame begins where eight zeros stand: its length would be none.
                 Some(passed) if passed > 0 => passed,
-                _ => stride(window.ahead(), body_bytes_max, crc).unwrap_or(1),
+                // A length is believed only where a frame must begin: elsewhere any bytes may look like one.
+                _ if window.position == scanned.end => stride(window.ahead(), body_bytes_max, crc).unwrap_or(1),
+                _ => 1,
             };
             nonzero_since_end |= passed > zeros || zeros == 0;
             window.skip(passed);

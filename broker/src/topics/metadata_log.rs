@@ -500,6 +500,30 @@ mod tests {
         }
     }
 
+    /// Goal: the zeros of a lost write hide no record after them. Method: after the zeros a record whose checksum, read with the zeros before
+    /// it, looks like the length of a frame that leads past it.
+    #[test]
+    fn a_hole_costs_what_was_in_it() {
+        let mut disk = MemDisk::default();
+        let (mut log, ..) = open(&mut disk);
+        log.append(&mut disk, &commit(0)).unwrap();
+        let frame = log.len_bytes() as usize;
+        let leads_past_itself = |offset: &i64| {
+            let mut bytes = [0; 100];
+            let body = commit(*offset).encode(&mut bytes[FRAME_HEAD_BYTES..]).unwrap();
+            seal(&mut bytes, body, crc32c).unwrap();
+            usize::from(bytes[0]) == frame - 1
+        };
+        let offset = (1..100_000).find(leads_past_itself).unwrap();
+        for offset in [1, offset, 2] {
+            log.append(&mut disk, &commit(offset)).unwrap();
+        }
+        disk.bytes(METADATA_LOG)[frame..2 * frame].fill(0);
+        let (_, opened, replayed) = open(&mut disk);
+        assert_eq!(replayed, lines(&[commit(0), commit(offset), commit(2)]));
+        assert!(opened.damaged);
+    }
+
     /// Goal: a client's text that looks like a record is not taken for one where its own record is damaged.
     /// Method: a commit whose metadata is a whole frame of the deletion of a group.
     #[test]
