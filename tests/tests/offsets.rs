@@ -474,7 +474,9 @@ fn groups_in_use_keep_their_offsets() {
 #[test]
 fn commits_that_wait_for_the_disk_are_answered() {
     let dir = TempDir::new();
-    let broker = Start::new(dir.path()).with(&["skerry.flush=every"]).start();
+    // Without a flush for each that waits, none would come before the commits give up.
+    let settings = ["skerry.flush=every", "log.flush.interval.ms=600000"];
+    let broker = Start::new(dir.path()).with(&settings).start();
     let mut client = Client::connect(broker.address);
     create(&mut client, "t");
     for offset in [1, 1, 2, 2, 3] {

@@ -295,6 +295,9 @@ mod tests {
         assert_eq!(error(&[0, 0, 0, 0, 0xff, 0xff], 0), DecodeError::UnexpectedNull);
         assert_eq!(error(&[0, 0, 0, 0, 0xff, 0xfe], 0), DecodeError::NegativeLength);
         assert_eq!(error(&[0, 0, 0, 0, 0, 1, 0xc0], 0), DecodeError::Utf8);
+        // A compact string of 32,768 bytes, and one of 32,767 that is not all there.
+        assert_eq!(error(&[0, 0, 0, 0, 0x81, 0x80, 2], 2), DecodeError::StringLength);
+        assert_eq!(error(&[0, 0, 0, 0, 0x80, 0x80, 2], 2), DecodeError::Short);
         // A count that the bytes cannot hold.
         assert_eq!(
             error(&[0, 0, 0, 0, 0, 0, 0x7f, 0xff, 0xff, 0xff], 0),

@@ -37,6 +37,9 @@ pub enum DecodeError {
     Varint,
     /// A length or count below −1.
     NegativeLength,
+    /// A string of more than 32,767 bytes: no version of the format has a longer one, and what is told again in a version with
+    /// two-byte lengths must fit there.
+    StringLength,
     /// Null where this version allows none.
     UnexpectedNull,
     /// A string that is not UTF-8.
@@ -55,6 +58,7 @@ impl core::fmt::Display for DecodeError {
             Self::Short => "the bytes end before the value does",
             Self::Varint => "a variable-length integer is too long",
             Self::NegativeLength => "a length is negative",
+            Self::StringLength => "a string is too long",
             Self::UnexpectedNull => "null where none is allowed",
             Self::Utf8 => "a string is not UTF-8",
             Self::TagSize => "a tagged field has the wrong size",

@@ -440,6 +440,9 @@ fn put_bytes<S: Sink>(out: &mut S, form: Form, bytes: Option<&[u8]>) -> Result<(
     out.put(bytes.unwrap_or_default())
 }
 
+/// Bytes of the longest string, compact ones too: as in Kafka.
+const STRING_BYTES_MAX: usize = i16::MAX as usize;
+
 /// A string's bytes: its plain length has two bytes where all others have four.
 #[inline]
 fn take_str_bytes<'a>(r: &mut Reader<'a>, form: Form) -> Result<Option<&'a [u8]>, DecodeError> {
@@ -448,6 +451,9 @@ fn take_str_bytes<'a>(r: &mut Reader<'a>, form: Form) -> Result<Option<&'a [u8]>
     } else {
         plain_length(i32::from(r.i16()?))?
     };
+    if length.is_some_and(|length| length > STRING_BYTES_MAX) {
+        return Err(DecodeError::StringLength);
+    }
     length.map(|length| r.take(length)).transpose()
 }
 
