@@ -191,6 +191,11 @@ fn run(seed: u64) {
         drop(broker);
         broker = Broker::start(&mut machine);
         let found = broker.offsets();
+        assert_eq!(
+            broker.coordinator.offsets().len() as usize,
+            found.len(),
+            "seed {seed}: some belong to no group"
+        );
         for (place, story) in &mut stories {
             let now = found.get(place).copied();
             let may = if power {
