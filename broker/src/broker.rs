@@ -18,7 +18,7 @@ use crate::ids::{ConnId, PartitionIx};
 use crate::log::{Flushed, Flusher};
 use crate::logging::RateLimited;
 use crate::observe::{Observe, TurnReport};
-use crate::state::{State, log_limits};
+use crate::state::State;
 use crate::tokens;
 
 /// Connections accepted in one pass for each listener: a storm of them costs the others little.
@@ -29,6 +29,9 @@ const TURN_BUDGET: usize = 16;
 
 /// How long a graceful stop waits for replies to leave.
 const STOP_GRACE: Millis = Millis(5_000);
+
+/// How long it waits for a flush that is under way to end: longer than any card stalls.
+const FLUSH_END_MAX: Millis = Millis(30_000);
 
 /// Lines of one kind that peers can cause, in each [`LOG_PER`].
 const LOG_BURST: u32 = 10;
@@ -161,12 +164,10 @@ impl<H: Host> Broker<H> {
             ),
         ];
         lines.extend(State::budget(&self.state.config));
-        let mut lines: Vec<_> = lines
+        lines
             .into_iter()
             .map(|(name, bytes, note)| (name, bytes as u64, note))
-            .collect();
-        log_limits(limits).budget(|name, bytes| lines.push((name, bytes, "")));
-        lines
+            .collect()
     }
 
     /// Counters.
@@ -552,6 +553,12 @@ impl<H: Host> Broker<H> {
             if self.conns.get(slot).is_some_and(Option::is_some) {
                 self.close(slot, End::Stopping, now);
             }
+        }
+        // A flush that is under way is heard out: of its errors no later sync would be told.
+        let until = now + FLUSH_END_MAX;
+        while self.state.flusher.is_busy() && self.host.now() < until {
+            self.host.wait(until, &mut |_| {});
+            self.complete(now);
         }
         self.state.stop(&mut self.host);
         info!("stopped: {}", self.observe);

@@ -142,6 +142,8 @@ pub struct FaultDisk {
     work: Vec<Work>,
     calls: BTreeMap<Call, u64>,
     fail_next: Vec<(Call, u64, DiskError)>,
+    /// Files and directories of which a sync failed after the process had died.
+    unheard: Vec<Inode>,
     changes: u64,
     power_fails_at: Option<u64>,
     has_power: bool,
@@ -169,6 +171,7 @@ impl FaultDisk {
             work: Vec::new(),
             calls: BTreeMap::new(),
             fail_next: Vec::new(),
+            unheard: Vec::new(),
             changes: 0,
             power_fails_at: None,
             has_power: true,
@@ -284,7 +287,11 @@ impl FaultDisk {
     pub fn kill(&mut self) {
         self.handles.clear();
         for work in core::mem::take(&mut self.work) {
-            self.finish(&work);
+            match (work.result, &work.then) {
+                // Nobody has heard of this error: as on Linux, whoever syncs the file next does.
+                (Err(_), Then::Sync(inode, _) | Then::SyncDir(inode, _)) => self.unheard.push(*inode),
+                _ => self.finish(&work),
+            }
         }
     }
 
@@ -293,6 +300,7 @@ impl FaultDisk {
         self.handles.clear();
         self.work.clear();
         self.fail_next.clear();
+        self.unheard.clear();
         self.power_fails_at = None;
         self.has_power = true;
         for (_, naming) in core::mem::take(&mut self.namings) {
@@ -530,6 +538,10 @@ impl FaultDisk {
         if result.is_ok() && self.rng.below(10_000) < self.behaviour.sync_fails {
             result = Err(DiskError::Io);
         }
+        if let Some(at) = self.unheard.iter().position(|unheard| *unheard == inode) {
+            self.unheard.swap_remove(at);
+            result = Err(DiskError::Io);
+        }
         let then = match &self.nodes[inode.0] {
             // Without power nothing reaches the disk any more.
             Node::File { unsynced, .. } => Then::Sync(inode, if self.has_power { unsynced.len() } else { 0 }),
@@ -552,19 +564,23 @@ impl FaultDisk {
         let mut at = usize::try_from(position).unwrap_or(usize::MAX).min(seen.len());
         let begin = at;
         for buf in bufs {
-            for byte in buf.iter_mut() {
-                let Some(from) = seen.get(at) else {
+            let mut filled = 0;
+            while filled < buf.len() {
+                if at >= seen.len() {
                     return Some(at - begin);
-                };
-                if !resident.contains(&(at / PAGE_BYTES)) {
+                }
+                let page = at / PAGE_BYTES;
+                if !resident.contains(&page) {
                     if !wait {
                         return (at > begin).then_some(at - begin);
                     }
                     self.waited_reads += 1;
-                    resident.insert(at / PAGE_BYTES);
+                    resident.insert(page);
                 }
-                *byte = *from;
-                at += 1;
+                let to = seen.len().min((page + 1) * PAGE_BYTES).min(at + buf.len() - filled);
+                buf[filled..filled + to - at].copy_from_slice(&seen[at..to]);
+                filled += to - at;
+                at = to;
             }
         }
         Some(at - begin)

@@ -9,7 +9,7 @@ use skerry_net::host::{Disk, DiskError, FileId, OpenMode};
 
 use super::files::Owner;
 use super::index::{ENTRY_BYTES, Entry, SEAL_BYTES, Seal, TAIL_ENTRIES, put};
-use super::partition::Health;
+use super::partition::{Health, Names};
 use super::path::{self, Kind};
 use super::segment::{Segment, SegmentIx};
 use super::{AppendError, AppendParams, Appended, FileError, Logs};
@@ -279,7 +279,7 @@ impl Logs {
         }
         if !has_dir {
             match disk.create_dir(&dir) {
-                Ok(()) | Err(DiskError::Exists) => self.names_dirty = true,
+                Ok(()) | Err(DiskError::Exists) => self.note_name(ix),
                 Err(_) => return Err(BeginError::Storage),
             }
         }
@@ -302,7 +302,7 @@ impl Logs {
         self.seal(disk, ix, sealed);
         if let Some(partition) = self.partition_mut(ix) {
             partition.has_dir = true;
-            partition.dir_dirty = true;
+            partition.names = Names::Unsynced;
             partition.tail.reset(0, interval);
             if partition.durable.segment == SegmentIx::NONE {
                 partition.durable.segment = segment;
@@ -312,6 +312,14 @@ impl Logs {
             self.urgent.push(ix.0);
         }
         Ok(())
+    }
+
+    /// A partition's directory has a name that is not durable.
+    pub(super) fn note_name(&mut self, ix: PartitionIx) {
+        self.names_dirty = true;
+        if let Some(partition) = self.partition_mut(ix) {
+            partition.name = Names::Unsynced;
+        }
     }
 
     fn create_file<D: Disk>(&mut self, disk: &mut D, path: &str) -> Result<FileId, FileError> {

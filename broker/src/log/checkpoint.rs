@@ -91,7 +91,7 @@ impl<D: Disk> Out<'_, D> {
 impl Logs {
     /// Writes a checkpoint of what is durable. Not synced; an error is only a longer next start.
     pub(super) fn write_checkpoint<D: Disk>(&mut self, disk: &mut D, ix: PartitionIx) {
-        let Some(partition) = self.partition(ix).filter(|p| p.has_dir) else {
+        let Some(partition) = self.partition(ix).filter(|p| p.is_proved) else {
             return;
         };
         let Some(segment) = self.segments.at(partition.durable.segment) else {

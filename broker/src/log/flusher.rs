@@ -11,7 +11,7 @@ use skerry_net::host::{Completion, Disk, DiskError, FileId, OpenMode, Started, T
 use skerry_net::queue::Queue;
 
 use super::files::FilePin;
-use super::partition::{Health, Mark};
+use super::partition::{Health, Mark, Names};
 use super::segment::SegmentIx;
 use super::{FileError, Logs};
 use crate::ids::PartitionIx;
@@ -84,7 +84,7 @@ struct Member {
     dir: bool,
     /// The next segment to sync, none after `end.segment`.
     next: SegmentIx,
-    error: Option<DiskError>,
+    failed: bool,
 }
 
 /// What one sync is for.
@@ -123,8 +123,6 @@ pub struct Flusher {
     stage: Stage,
     /// Flushes that were begun.
     begun: u64,
-    /// The data directory could not be synced: every partition of this flush fails.
-    names_error: Option<DiskError>,
 }
 
 impl Flusher {
@@ -143,7 +141,6 @@ impl Flusher {
             jobs: [None; SYNCS_MAX],
             stage: Stage::Idle,
             begun: 0,
-            names_error: None,
         }
     }
 
@@ -294,6 +291,7 @@ impl Flusher {
     /// Chooses what this flush carries: those that are waited for, and with `aged` those that are merely dirty.
     fn begin(&mut self, logs: &mut Logs, aged: bool) {
         self.members.clear();
+        let asked = !self.wanted.is_empty();
         while let Some(ix) = self.wanted.pop().or_else(|| logs.urgent.pop()) {
             self.enlist(logs, ix);
         }
@@ -305,6 +303,8 @@ impl Flusher {
         }
         let due = self.registered.iter().any(|r| r.wanted || (aged && r.is_due()));
         if self.members.is_empty() && !due {
+            // What was waited for is durable already: a flush of nothing, which has ended.
+            self.begun += u64::from(asked);
             return;
         }
         for registered in self.registered.iter_mut().filter(|r| r.is_due()) {
@@ -313,7 +313,6 @@ impl Flusher {
             registered.flushing = Some(registered.mark);
         }
         self.begun += 1;
-        self.names_error = None;
         self.stage = if logs.names_dirty {
             Stage::Names
         } else {
@@ -323,6 +322,7 @@ impl Flusher {
 
     fn enlist(&mut self, logs: &mut Logs, ix: u32) {
         logs.dirty.remove(ix as usize);
+        logs.urgent.remove(ix as usize);
         let ix = PartitionIx(ix);
         let (next, end) = (logs.first_unflushed(ix), logs.written_mark(ix));
         let Some(partition) = logs.partition_mut(ix) else {
@@ -332,7 +332,11 @@ impl Flusher {
             return;
         }
         partition.dirty_since = Instant::NEVER;
-        let dir = core::mem::take(&mut partition.dir_dirty);
+        partition.flushing = true;
+        let dir = partition.names != Names::Durable;
+        if dir {
+            partition.names = Names::Syncing;
+        }
         let generation = partition.generation;
         self.members.push(Member {
             ix,
@@ -340,7 +344,7 @@ impl Flusher {
             end,
             dir,
             next,
-            error: None,
+            failed: false,
         });
     }
 
@@ -369,15 +373,18 @@ impl Flusher {
     fn start_names<D: Disk>(&mut self, disk: &mut D, logs: &mut Logs) -> bool {
         match disk.open("", OpenMode::Directory) {
             Ok(dir) => {
+                logs.begin_names();
                 if !self.start(disk, logs, dir, Job::Names { dir }) {
+                    logs.names_dirty = true;
                     return false;
                 }
             }
             Err(DiskError::Exhausted) => return false,
-            Err(error) => self.names_error = Some(error),
+            Err(error) => {
+                logs.begin_names();
+                logs.end_names(disk, Err(error));
+            }
         }
-        // Cleared before the sync ends: a name that is made meanwhile needs another one.
-        logs.names_dirty = false;
         self.stage = Stage::Registered(0);
         true
     }
@@ -409,7 +416,7 @@ impl Flusher {
         let gone = logs
             .partition(member.ix)
             .is_none_or(|p| p.generation != member.generation);
-        if gone || member.error.is_some() || (!member.dir && member.next == SegmentIx::NONE) {
+        if gone || member.failed || (!member.dir && member.next == SegmentIx::NONE) {
             self.stage = Stage::Members(number + 1);
             return true;
         }
@@ -435,7 +442,7 @@ impl Flusher {
             }
             Err(DiskError::Exhausted) => return false,
             Err(error) => {
-                self.member_failed(number, error);
+                self.member_failed(disk, logs, number, error);
                 return true;
             }
         }
@@ -479,10 +486,13 @@ impl Flusher {
     /// Takes note of how a sync ended.
     fn ended<D: Disk>(&mut self, disk: &mut D, logs: &mut Logs, job: Job, result: Result<(), DiskError>) {
         give_back(disk, logs, job);
+        if matches!(job, Job::Names { .. }) {
+            logs.end_names(disk, result);
+        }
         let Err(error) = result else { return };
         match job {
-            Job::Names { .. } => self.names_error = Some(error),
-            Job::Dir { member, .. } | Job::Segment { member, .. } => self.member_failed(member, error),
+            Job::Names { .. } => {}
+            Job::Dir { member, .. } | Job::Segment { member, .. } => self.member_failed(disk, logs, member, error),
             Job::Registered { which, generation } => {
                 if let Some(registered) = self.registered.get_mut(usize::from(which))
                     && registered.generation == generation
@@ -493,18 +503,22 @@ impl Flusher {
         }
     }
 
-    fn member_failed(&mut self, number: u32, error: DiskError) {
+    /// Said at once: a sync of the same file that ends well after this proves nothing.
+    fn member_failed<D: Disk>(&mut self, disk: &mut D, logs: &mut Logs, number: u32, error: DiskError) {
         if let Some(member) = self.members.get_mut(number as usize) {
-            member.error.get_or_insert(error);
+            member.failed = true;
+            if logs
+                .partition(member.ix)
+                .is_some_and(|p| p.generation == member.generation)
+            {
+                logs.fail(disk, member.ix, error);
+            }
         }
     }
 
     /// Every sync has ended: what is durable now, and what failed.
     fn end<D: Disk>(&mut self, disk: &mut D, logs: &mut Logs, each: &mut dyn FnMut(Flushed)) {
         self.stage = Stage::Idle;
-        if self.names_error.is_some() {
-            logs.names_dirty = true;
-        }
         for (number, registered) in (0u8..).zip(&mut self.registered) {
             let file = SyncFile(number);
             if let Some(mark) = registered.flushing.take() {
@@ -516,24 +530,23 @@ impl Flusher {
             }
         }
         for member in self.members.drain(..) {
-            if logs
-                .partition(member.ix)
-                .is_none_or(|p| p.generation != member.generation || p.health != Health::Good)
-            {
+            let Some(partition) = logs
+                .partition_mut(member.ix)
+                .filter(|p| p.generation == member.generation)
+            else {
+                continue;
+            };
+            partition.flushing = false;
+            let before = partition.durable.offset;
+            if member.failed || partition.health != Health::Good {
                 continue;
             }
-            match member.error.or(self.names_error) {
-                None => {
-                    let before = logs.ends(member.ix).durable;
-                    logs.advance(disk, member.ix, member.end);
-                    if member.end.offset > before {
-                        each(Flushed::Advanced {
-                            ix: member.ix,
-                            durable: member.end.offset,
-                        });
-                    }
-                }
-                Some(error) => logs.fail(disk, member.ix, error),
+            logs.advance(disk, member.ix, member.end);
+            if member.end.offset > before {
+                each(Flushed::Advanced {
+                    ix: member.ix,
+                    durable: member.end.offset,
+                });
             }
         }
     }

@@ -38,7 +38,7 @@ use crate::ids::PartitionIx;
 use crate::unpack::Unpacker;
 use files::{Files, Owner};
 use find::Rebuild;
-use partition::{Health, Mark, Partition};
+use partition::{Health, Mark, Names, Partition};
 use path::{Dir, Kind};
 use producers::Producers;
 use segment::{Segment, SegmentIx, Segments};
@@ -158,12 +158,36 @@ impl Logs {
 
     /// Makes renames of partition directories durable. Blocks: once for any number of partitions.
     pub fn sync_names<D: Disk>(&mut self, disk: &mut D) -> Result<(), DiskError> {
-        if !self.names_dirty {
+        let under_way = self.partitions.iter().any(|p| p.name != Names::Durable);
+        if !self.names_dirty && !under_way {
             return Ok(());
         }
-        sync_dir(disk, "")?;
+        self.begin_names();
+        let result = sync_dir(disk, "");
+        self.end_names(disk, result);
+        result
+    }
+
+    /// A sync of the data directory begins: what is named after this needs another one.
+    fn begin_names(&mut self) {
         self.names_dirty = false;
-        Ok(())
+        for partition in self.partitions.iter_mut().filter(|p| p.name == Names::Unsynced) {
+            partition.name = Names::Syncing;
+        }
+    }
+
+    /// It has ended. When it failed, no later one proves anything for the directories that it carried.
+    fn end_names<D: Disk>(&mut self, disk: &mut D, result: Result<(), DiskError>) {
+        for number in 0..self.partitions.len() {
+            let ix = PartitionIx(number as u32);
+            let Some(partition) = self.partition_mut(ix).filter(|p| p.name == Names::Syncing) else {
+                continue;
+            };
+            match result {
+                Ok(()) => partition.name = Names::Durable,
+                Err(error) => self.fail(disk, ix, error),
+            }
+        }
     }
 
     /// Removes every directory `…-delete`: at start, and after a deletion has been answered. Allocates.
@@ -252,18 +276,20 @@ impl Logs {
     }
 
     /// Flushes everything and writes checkpoints, in blocking calls, so that the next start reads nothing.
+    ///
+    /// Let a flush that is under way end first ([`Flusher::is_busy`]): a partition that is in it is not flushed here, and the next
+    /// start reads what follows its last checkpoint.
     pub fn stop<D: Disk>(&mut self, disk: &mut D) {
-        let mut names = Ok(());
-        if self.names_dirty {
-            names = self.sync_names(disk);
-        }
+        // A failure is the partitions', and they know.
+        let _ = self.sync_names(disk);
         for number in 0..self.partitions.len() {
             let ix = PartitionIx(number as u32);
             if self.partition(ix).is_none_or(|p| p.health != Health::Good) {
                 continue;
             }
-            if self.partition(ix).is_some_and(|p| p.is_dirty()) {
-                match names.and_then(|()| self.sync_partition(disk, ix)) {
+            // A flush under way may have been told of an error that another sync would not be told of again.
+            if self.partition(ix).is_some_and(|p| p.is_dirty() && !p.flushing) {
+                match self.sync_partition(disk, ix) {
                     Ok(()) => {
                         let end = self.written_mark(ix);
                         self.advance(disk, ix, end);
@@ -286,7 +312,7 @@ impl Logs {
         let Some(partition) = self.partition(ix) else {
             return Ok(());
         };
-        if partition.dir_dirty {
+        if partition.names != Names::Durable {
             sync_dir(disk, &partition.dir)?;
         }
         let mut segment = self.first_unflushed(ix);
@@ -299,7 +325,7 @@ impl Logs {
             segment = self.segments.at(segment).map_or(SegmentIx::NONE, |s| s.newer);
         }
         if let Some(partition) = self.partition_mut(ix) {
-            partition.dir_dirty = false;
+            partition.names = Names::Durable;
         }
         Ok(())
     }
@@ -333,8 +359,12 @@ impl Logs {
         }
     }
 
-    /// A flush of everything before `end` has succeeded.
+    /// A flush of everything before `end`, and of the directory, has succeeded.
     fn advance<D: Disk>(&mut self, disk: &mut D, ix: PartitionIx, end: Mark) {
+        // A stop may have flushed more than the flush that was under way.
+        if self.partition(ix).is_none_or(|p| end.offset < p.durable.offset) {
+            return;
+        }
         let mut segment = self.first_unflushed(ix);
         while let Some(&Segment { log, bytes, newer, .. }) = self.segments.at(segment) {
             if segment != end.segment || bytes == end.position {
@@ -350,6 +380,10 @@ impl Logs {
             return;
         };
         partition.durable = end;
+        partition.is_proved = true;
+        if partition.names == Names::Syncing {
+            partition.names = Names::Durable;
+        }
         if partition.unchecked_bytes >= checkpoint_bytes {
             self.write_checkpoint(disk, ix);
         }

@@ -20,6 +20,17 @@ pub(super) enum Health {
     Unreadable,
 }
 
+/// Whether names that were made would be found after a power cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Names {
+    /// They would.
+    Durable,
+    /// Some were made since the directory was synced.
+    Unsynced,
+    /// The sync under way carries them all.
+    Syncing,
+}
+
 /// A place in a log: an offset and where it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
@@ -55,14 +66,20 @@ pub(super) struct Partition {
     /// The offset that the next append gets.
     pub(super) written: i64,
     pub(super) durable: Mark,
+    /// A flush has brought `durable` where it is; without one it is only where the log began, and no checkpoint may say more.
+    pub(super) is_proved: bool,
     pub(super) tail: Tail,
     pub(super) epochs: Epochs,
     /// Where the last look-up went: a reader goes on from there.
     pub(super) last_read: SegmentIx,
     /// The directory is on the disk.
     pub(super) has_dir: bool,
-    /// The directory has entries that are not synced.
-    pub(super) dir_dirty: bool,
+    /// The directory's own name.
+    pub(super) name: Names,
+    /// The names in the directory.
+    pub(super) names: Names,
+    /// It is in the flush under way.
+    pub(super) flushing: bool,
     /// When the oldest unflushed byte was written.
     pub(super) dirty_since: Instant,
     /// Bytes appended since the last checkpoint.
@@ -88,11 +105,14 @@ impl Partition {
             log_start: 0,
             written: 0,
             durable: Mark::ZERO,
+            is_proved: false,
             tail: Tail::EMPTY,
             epochs: Epochs::EMPTY,
             last_read: SegmentIx::NONE,
             has_dir: false,
-            dir_dirty: false,
+            name: Names::Durable,
+            names: Names::Durable,
+            flushing: false,
             dirty_since: Instant::NEVER,
             unchecked_bytes: 0,
             unchecked: false,
@@ -102,6 +122,6 @@ impl Partition {
 
     /// Whether something must be flushed before all that is written is durable.
     pub(super) fn is_dirty(&self) -> bool {
-        self.written > self.durable.offset || self.durable.segment != self.newest || self.dir_dirty
+        self.written > self.durable.offset || self.durable.segment != self.newest || self.names != Names::Durable
     }
 }

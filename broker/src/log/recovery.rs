@@ -17,7 +17,7 @@ use skerry_net::host::{Disk, DiskError, FileId, OpenMode};
 use super::checkpoint::Checkpoint;
 use super::find::Located;
 use super::index::{ENTRY_BYTES, Entry, SEAL_BYTES, Seal};
-use super::partition::{Health, Mark, Partition};
+use super::partition::{Health, Mark, Names, Partition};
 use super::path::{self, Dir, Kind};
 use super::segment::{Segment, SegmentIx};
 use super::{CreateError, LogSettings, Logs, sync_dir};
@@ -63,7 +63,7 @@ impl Logs {
             && !is_there(disk, &dir)
             && disk.rename(&path::mending(&dir), &dir).is_ok()
         {
-            self.names_dirty = true;
+            self.note_name(ix);
         }
         let marks = self
             .partition(ix)
@@ -187,14 +187,21 @@ impl Logs {
         partition.has_dir = true;
         partition.written = end;
         partition.durable = durable;
+        partition.is_proved = usable.is_some();
         partition.log_start = first.unwrap_or(end).max(said.map_or(0, |c| c.log_start)).min(end);
         let log_start = partition.log_start;
         partition.epochs.cut_before(log_start);
         // Names that were made or removed since are perhaps not so on the disk yet.
-        partition.dir_dirty =
+        let unsynced =
             removed || partition.durable.segment != partition.newest || (usable.is_none() && first.is_some());
-        if partition.is_dirty() {
-            self.names_dirty |= usable.is_none();
+        if unsynced {
+            partition.names = Names::Unsynced;
+        }
+        let is_dirty = partition.is_dirty();
+        if usable.is_none() {
+            self.note_name(ix);
+        }
+        if is_dirty {
             self.urgent.push(ix.0);
             self.note_dirty(ix, now);
         }

@@ -3,7 +3,7 @@
 use skerry_core::time::{Instant, Timestamp};
 use skerry_net::host::Disk;
 
-use super::partition::Health;
+use super::partition::{Health, Names};
 use super::path::{self, Kind};
 use super::segment::Segment;
 use super::{Logs, ReadError, sync_dir};
@@ -34,7 +34,7 @@ impl Logs {
         let mut removed = 0;
         while let Some(partition) = self.partition(ix)
             // A removal of the call before must be durable first: see below.
-            && !(removed == 0 && partition.dir_dirty)
+            && (removed > 0 || partition.names == Names::Durable)
             && partition.oldest != partition.durable.segment
             && let Some(segment) = self.segments.at(partition.oldest)
             && let Some(next) = self.segments.at(segment.newer)
@@ -67,7 +67,7 @@ impl Logs {
         if removed > 0
             && let Some(partition) = self.partition_mut(ix)
         {
-            partition.dir_dirty = true;
+            partition.names = Names::Unsynced;
             self.note_dirty(ix, now);
         }
         removed

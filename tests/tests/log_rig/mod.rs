@@ -2,12 +2,13 @@
 #![allow(dead_code)] // Each test crate uses its own part.
 
 use skerry_broker::config::{CleanupPolicy, Flush, Read, TimestampType};
+use skerry_broker::crc::CRC32C;
 use skerry_broker::ids::PartitionIx;
 use skerry_broker::log::{
     AppendError, AppendParams, Appended, Flushed, Flusher, LogLimits, LogPolicy, LogSettings, Logs, OffsetSpec,
     ReadError, ReadRange, SyncFile,
 };
-use skerry_core::record::{Batch, BatchBuilder, Batches, crc32c};
+use skerry_core::record::{Batch, BatchBuilder, Batches};
 use skerry_core::time::{Instant, Millis, Timestamp};
 use skerry_net::host::{Disk, Started, Token};
 use skerry_tests::fault_disk::{Behaviour, FaultDisk};
@@ -61,7 +62,7 @@ impl Rig {
             flush_interval: Millis(1000),
             checkpoint_bytes: 3000,
             clock_floor: Timestamp(1_700_000_000_000),
-            crc: crc32c,
+            crc: CRC32C,
         };
         Self {
             disk: FaultDisk::new(behaviour, Rng::new(seed)),
@@ -151,6 +152,18 @@ impl Rig {
         records: i32,
     ) -> Result<Appended, AppendError> {
         let bytes = batch(Some((producer, epoch, sequence)), records, 1);
+        self.append_batch(ix, &bytes)
+    }
+
+    /// Appends a batch as [`batch`] makes it.
+    pub fn append_at(
+        &mut self,
+        ix: PartitionIx,
+        producer: Option<(i64, i16, i32)>,
+        records: i32,
+        time: i64,
+    ) -> Result<Appended, AppendError> {
+        let bytes = batch(producer, records, time);
         self.append_batch(ix, &bytes)
     }
 
@@ -261,7 +274,7 @@ impl Rig {
         let batches: Vec<_> = Batches::new(&bytes).map_while(Result::ok).collect();
         assert!(!batches.is_empty(), "the first batch is whole");
         for batch in &batches {
-            assert!(batch.crc_holds(crc32c), "batch at {}", batch.header().base_offset);
+            assert!(batch.crc_holds(CRC32C), "batch at {}", batch.header().base_offset);
         }
         Ok(batches.iter().map(|batch| batch.header().base_offset).collect())
     }
@@ -274,7 +287,7 @@ impl Rig {
             let bytes = self.bytes(range);
             self.logs.release(&mut self.disk, range);
             for batch in Batches::new(&bytes).map_while(Result::ok) {
-                assert!(batch.crc_holds(crc32c));
+                assert!(batch.crc_holds(CRC32C));
                 assert!(batch.header().next_offset() > offset, "a reader goes on");
                 offset = batch.header().next_offset();
                 assert!(offset <= ends.high_watermark, "nothing past the high watermark");
@@ -320,5 +333,5 @@ pub fn batch(producer: Option<(i64, i16, i32)>, records: i32, time: i64) -> Vec<
             .push(Timestamp(time), Some(b"key"), Some(b"a value of some bytes"), &[])
             .unwrap();
     }
-    builder.finish(crc32c).to_vec()
+    builder.finish(CRC32C).to_vec()
 }
