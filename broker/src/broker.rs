@@ -12,6 +12,7 @@ use skerry_net::pool::{LargePool, PairPool};
 use skerry_net::queue::Queue;
 use skerry_net::timer::Deadlines;
 
+use crate::config::Config;
 use crate::conn::{Buffers, Conn, End, SAVED_BYTES, Shared, Turn};
 use crate::handler::Peer;
 use crate::ids::{ConnId, PartitionIx};
@@ -36,6 +37,9 @@ const FLUSH_END_MAX: Millis = Millis(30_000);
 /// Lines of one kind that peers can cause, in each [`LOG_PER`].
 const LOG_BURST: u32 = 10;
 const LOG_PER: Millis = Millis(1_000);
+
+/// How long after a large buffer was lent its memory is given back, if it is free then.
+const TRIM_AFTER: Millis = Millis(10_000);
 
 /// After a failed accept for want of descriptors, listeners rest this long.
 const ACCEPT_REST: Millis = Millis(100);
@@ -82,6 +86,7 @@ struct Owners {
     housekeeping: usize,
     flush: usize,
     accept: usize,
+    trim: usize,
     count: usize,
 }
 
@@ -93,7 +98,8 @@ impl Owners {
             housekeeping,
             flush: housekeeping + 1,
             accept: housekeeping + 2,
-            count: housekeeping + 3,
+            trim: housekeeping + 3,
+            count: housekeeping + 4,
         }
     }
 }
@@ -118,7 +124,8 @@ impl<H: Host> Broker<H> {
             buffers: Buffers {
                 pairs: PairPool::new(limits.small_buffers, small, small),
                 requests: LargePool::new(limits.large_buffers, large),
-                replies: LargePool::new(limits.large_buffers, large),
+                replies: LargePool::new(limits.large_buffers, Config::REPLY_BYTES_MAX as usize),
+                contended: false,
                 saved: vec![0; connections * SAVED_BYTES],
             },
             conns: Vec::with_capacity(connections),
@@ -159,7 +166,7 @@ impl<H: Host> Broker<H> {
             ),
             (
                 "large buffers",
-                2 * limits.large_buffers as usize * self.buffers.requests.bytes(),
+                limits.large_buffers as usize * (self.buffers.requests.bytes() + self.buffers.replies.bytes()),
                 "skerry.limits.large.buffers for requests, and for replies",
             ),
         ];
@@ -377,6 +384,8 @@ impl<H: Host> Broker<H> {
                 self.timers.arm(owner, next);
             } else if owner == self.owners.accept {
                 self.accepting.fill(true);
+            } else if owner == self.owners.trim && !self.buffers.trim() {
+                self.timers.arm(owner, now + TRIM_AFTER);
             }
         }
     }
@@ -442,6 +451,11 @@ impl<H: Host> Broker<H> {
             }
         }
         self.lend();
+        if self.buffers.requests.leased() + self.buffers.replies.leased() > 0
+            && self.timers.at(self.owners.trim).is_none()
+        {
+            self.timers.arm(self.owners.trim, now + TRIM_AFTER);
+        }
     }
 
     /// Wakes those who stand in line for a buffer, as many as there are free ones.
@@ -465,6 +479,7 @@ impl<H: Host> Broker<H> {
                 self.ready.push(slot);
             }
         }
+        self.buffers.contended = !self.wants_request.is_empty() || !self.wants_pair.is_empty();
     }
 
     /// What the turns left to do: the coordinator's wake-ups, partitions that grew, a flush, and the deadlines of both.

@@ -30,8 +30,14 @@ pub const INFLIGHT_MAX: usize = 16;
 /// The longest request that a parked connection keeps outside its buffers.
 pub const SAVED_BYTES: usize = 1024;
 
-/// How long a connection may hold buffers without a byte moving either way.
+/// How long a connection may hold buffers with next to nothing moving either way.
 pub const STALL: Millis = Millis(30_000);
+
+/// How long a request may take to arrive whole when somebody else waits for its buffer.
+pub const PATIENCE: Millis = Millis(10_000);
+
+/// Bytes that must move in [`STALL`] to count as progress, where a request or the replies are not done with fewer.
+const PROGRESS_BYTES: usize = 4096;
 
 /// The largest piece of a file sent at once: other connections wait no longer than that.
 const SEND_FILE_BYTES: usize = 256 * 1024;
@@ -47,6 +53,17 @@ pub struct Buffers {
     pub replies: LargePool,
     /// Short requests of parked connections, by slot.
     pub saved: Vec<u8>,
+    /// Whether somebody stands in line for a receive buffer.
+    pub contended: bool,
+}
+
+impl Buffers {
+    /// Gives the memory of large buffers back that are free. Whether all were.
+    pub fn trim(&mut self) -> bool {
+        self.requests.trim();
+        self.replies.trim();
+        self.requests.leased() + self.replies.leased() == 0
+    }
 }
 
 /// Why a connection ended.
@@ -64,8 +81,10 @@ pub enum End {
     Request(Bad),
     /// A handler gave up.
     Refused(&'static str),
-    /// No byte moved for [`STALL`] while it held buffers.
+    /// Next to nothing moved for [`STALL`] while it held buffers.
     Stalled,
+    /// Its request took longer than [`PATIENCE`] to arrive while others waited for a buffer.
+    Slow,
     /// Nothing was asked for `connections.max.idle.ms`.
     Idle,
     /// The broker stops.
@@ -93,7 +112,12 @@ impl fmt::Display for End {
             Self::Frame(e) => write!(f, "not a Kafka request: {e}"),
             Self::Request(bad) => write!(f, "{bad}"),
             Self::Refused(why) => write!(f, "request refused: {why}"),
-            Self::Stalled => write!(f, "no byte moved for {} s", STALL.0 / 1000),
+            Self::Stalled => write!(f, "fewer than {PROGRESS_BYTES} bytes moved in {} s", STALL.0 / 1000),
+            Self::Slow => write!(
+                f,
+                "its request took over {} s to arrive, and others wait for a buffer",
+                PATIENCE.0 / 1000
+            ),
             Self::Idle => f.write_str("idle for connections.max.idle.ms"),
             Self::Stopping => f.write_str("the broker stops"),
         }
@@ -180,6 +204,8 @@ pub struct Conn {
     out: Outbox,
     held: Deque<HeldReply, INFLIGHT_MAX>,
     progress: Instant,
+    moved: usize,
+    frame_since: Instant,
 }
 
 /// What one turn works with.
@@ -227,6 +253,8 @@ impl Conn {
             out: Outbox::default(),
             held: Deque::new(),
             progress: now,
+            moved: 0,
+            frame_since: now,
         }
     }
 
@@ -282,10 +310,27 @@ impl Conn {
         if let Parked::Until(parking) = self.parked {
             at = at.min(parking.until);
         }
+        if self.is_receiving() {
+            at = at.min(self.frame_since + PATIENCE);
+        }
         for held in &self.held {
             at = at.min(state.holds.deadline(held.hold));
         }
         at
+    }
+
+    /// Whether part of a request is there, and the rest is not.
+    fn is_receiving(&self) -> bool {
+        self.in_end > self.in_start && !self.is_waiting_for_us() && self.out.is_empty()
+    }
+
+    /// Bytes moved.
+    fn progressed(&mut self, bytes: usize, done: bool, now: Instant) {
+        self.moved += bytes;
+        if done || self.moved >= PROGRESS_BYTES {
+            self.moved = 0;
+            self.progress = now;
+        }
     }
 
     /// Whether the next move is the broker's, not the peer's.
@@ -310,6 +355,12 @@ impl Conn {
                     self.on_ended(&e, buffers, scratch)
                 });
             }
+        }
+        if self.is_receiving() && s.now >= self.frame_since + PATIENCE {
+            if s.buffers.contended {
+                return Some(End::Slow);
+            }
+            self.frame_since = s.now;
         }
         let idle_since = self.progress;
         if self.pair.is_some() && !self.is_waiting_for_us() && s.now >= idle_since + STALL {
@@ -432,6 +483,7 @@ impl Conn {
             requests,
             replies,
             saved,
+            ..
         } = &mut **buffers;
         let pair = pairs.pair(lease);
 
@@ -561,6 +613,8 @@ impl Conn {
             self.saved = 0;
         } else {
             self.in_start += frame_bytes;
+            self.frame_since = *now;
+            self.progressed(0, true, *now);
         }
         self.no_room = None;
         self.retry = None;
@@ -635,7 +689,8 @@ impl Conn {
         match sent {
             Ok(n) => {
                 self.bytes_out += n as u64;
-                self.progress = *now;
+                let done = self.out.is_empty();
+                self.progressed(n, done, *now);
                 if !self.out.uses_large()
                     && let Some(lease) = self.reply.take()
                 {
@@ -737,8 +792,12 @@ impl Conn {
             }
             Ok(n) => {
                 self.in_end += n;
+                let begins = self.in_end == self.in_start + n;
+                if begins {
+                    self.frame_since = *now;
+                }
                 self.bytes_in += n as u64;
-                self.progress = *now;
+                self.progressed(n, begins, *now);
                 // A short read has emptied the socket: the next bytes, or the end, bring a new edge (epoll(7)).
                 self.readable = n == asked || self.hangup;
                 Step::Did

@@ -7,6 +7,8 @@
 
 use core::ops::Range;
 
+use crate::sys;
+
 /// Receive and send buffers, lent as pairs: who holds one half can always get on, so no two holders wait for each other.
 ///
 /// When full: [`PairPool::lease`] answers `None`; the caller queues its id (see [`crate::queue::Queue`]) and leaves its
@@ -126,6 +128,12 @@ impl LargePool {
         self.blocks.slice_mut(lease.0)
     }
 
+    /// Gives the memory of buffers that are at home and were lent since the last time back to the kernel; they are zero then.
+    /// Cost: one system call for each, and a page fault for each page when it is used again.
+    pub fn trim(&mut self) {
+        self.blocks.trim();
+    }
+
     /// Bytes in each buffer.
     #[must_use]
     pub const fn bytes(&self) -> usize {
@@ -151,6 +159,8 @@ struct Blocks {
     bytes: usize,
     count: usize,
     free: Vec<u32>,
+    /// Blocks that were lent since they were last trimmed.
+    used: Vec<bool>,
 }
 
 impl Blocks {
@@ -161,11 +171,25 @@ impl Blocks {
             bytes,
             count: count as usize,
             free: (0..count).rev().collect(),
+            used: vec![false; count as usize],
         }
     }
 
     fn lease(&mut self) -> Option<u32> {
-        self.free.pop()
+        let block = self.free.pop()?;
+        if let Some(used) = self.used.get_mut(block as usize) {
+            *used = true;
+        }
+        Some(block)
+    }
+
+    fn trim(&mut self) {
+        for i in 0..self.free.len() {
+            let Some(&block) = self.free.get(i) else { break };
+            if self.used.get_mut(block as usize).is_some_and(core::mem::take) {
+                sys::discard(self.slice_mut(block));
+            }
+        }
     }
 
     fn release(&mut self, block: u32) {
@@ -281,5 +305,19 @@ mod tests {
                 prop_assert_eq!(pool.leased(), held.len());
             }
         }
+    }
+
+    #[test]
+    fn trimming_empties_what_is_at_home_and_leaves_what_is_lent() {
+        let mut pool = LargePool::new(2, 1 << 20);
+        let (a, b) = (pool.lease().unwrap(), pool.lease().unwrap());
+        pool.slice_mut(&a).fill(7);
+        pool.slice_mut(&b).fill(8);
+        pool.release(a);
+        pool.trim();
+        let a = pool.lease().unwrap();
+        let zeros = pool.slice(&a).iter().filter(|b| **b == 0).count();
+        assert!(zeros >= (1 << 20) - 2 * 65_536, "whole pages are gone: {zeros}");
+        assert!(pool.slice(&b).iter().all(|b| *b == 8));
     }
 }

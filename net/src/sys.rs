@@ -16,9 +16,22 @@ use rustix::io_uring::{
     IoringSqeFlags, io_uring_cqe, io_uring_enter, io_uring_params, io_uring_ptr, io_uring_setup, io_uring_sqe,
     io_uring_user_data,
 };
-use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 
 use crate::Full;
+
+/// Gives the whole pages of `bytes` back to the kernel; they read as zeros afterwards. What the kernel refuses stays as it is.
+pub(crate) fn discard(bytes: &mut [u8]) {
+    let page = rustix::param::page_size();
+    let skip = bytes.as_ptr().align_offset(page);
+    let Some(pages) = bytes.get_mut(skip..) else {
+        return;
+    };
+    let whole = pages.len() - pages.len() % page;
+    // SAFETY: the range is whole pages inside a slice that is borrowed mutably, so nobody else reads or writes it; on private
+    // anonymous memory, which every allocation of pages is, the call is a write of zeros.
+    let _ = unsafe { madvise(pages.as_mut_ptr().cast(), whole, Advice::LinuxDontNeed) };
+}
 
 /// Reads the processor's free-running counter.
 ///

@@ -152,8 +152,8 @@ settings! {
         "Connections at once, on all listeners together. When full, a new one is closed at once.";
     connections_max_idle_ms: i64 => "connections.max.idle.ms", text("600000"), from(-1, LONG),
         "A connection without a request for this long is closed; -1 never closes one.";
-    socket_request_max_bytes: Option<u32> => "socket.request.max.bytes", words("twice message.max.bytes"), from(1024, INT),
-        "The largest request. A larger one closes its connection. Each of `skerry.limits.large.buffers` has this size.";
+    socket_request_max_bytes: Option<u32> => "socket.request.max.bytes", words("16 MiB, or twice message.max.bytes"), from(1024, INT),
+        "The largest request. A larger one closes its connection. Each of `skerry.limits.large.buffers` has this size; what of it a request did not touch takes no memory, and what it did is given back after a while.";
     fetch_max_bytes: u32 => "fetch.max.bytes", text("57671680"), from(1024, INT),
         "The largest fetch reply, whatever the client asks for.";
 
@@ -256,10 +256,10 @@ settings! {
         "Bytes of names, subscriptions, assignments and offset metadata of all groups together.";
     limit_small_buffers: u32 => "skerry.limits.small.buffers", text("64"), from(2, 65_535),
         "Pairs of small buffers, one for each connection that is at work. When none is free, a connection is left unread.";
-    limit_small_buffer_bytes: u32 => "skerry.limits.small.buffer.bytes", text("16384"), from(4096, 1_048_576),
+    limit_small_buffer_bytes: u32 => "skerry.limits.small.buffer.bytes", text("32768"), from(4096, 1_048_576),
         "Size of one small buffer.";
     limit_large_buffers: u32 => "skerry.limits.large.buffers", text("4"), from(1, 1024),
-        "Buffers of socket.request.max.bytes for requests that a small buffer cannot hold, and as many for replies. When none is free, a connection is left unread.";
+        "Buffers of socket.request.max.bytes for requests that a small buffer cannot hold, and as many of 2 MiB for replies. When none is free, a connection is left unread.";
 }
 
 #[cfg(test)]

@@ -277,7 +277,7 @@ fn idle_lines(idle: &BTreeMap<&'static str, Vec<String>>) -> impl Iterator<Item 
 /// A warning when a setting that costs Kafka nothing takes much memory here: its stock file allows requests of 100 MiB.
 fn large_buffers(config: &Config) -> Option<String> {
     const MUCH_BYTES: u64 = 256 << 20;
-    let count = 2 * u64::from(config.limits.large_buffers);
+    let count = u64::from(config.limits.large_buffers);
     let bytes = count.saturating_mul(config.request_bytes_max.into());
     (bytes > MUCH_BYTES).then(|| {
         format!(
@@ -343,7 +343,8 @@ fn assemble(inputs: &Inputs<'_>, settings: Vec<Setting>, s: &Settings, problems:
         let wrong = format!("allowed: at most group.max.session.timeout.ms, which is {}", max.0);
         refuse("group.min.session.timeout.ms", &min.0.to_string(), &wrong);
     }
-    let derived = s.message_max_bytes.saturating_mul(2).clamp(1024, i32::MAX as u32);
+    // Kafka's own default is 100 MiB, and a client may fill a request with a full batch for each of many partitions.
+    let derived = s.message_max_bytes.saturating_mul(2).clamp(16 << 20, i32::MAX as u32);
     let request_bytes_max = s.socket_request_max_bytes.unwrap_or(derived);
     if request_bytes_max <= s.message_max_bytes {
         let wrong = format!("allowed: more than message.max.bytes, which is {}", s.message_max_bytes);
@@ -449,7 +450,7 @@ mod tests {
         assert_eq!(config.listeners[0].bind.to_string(), "127.0.0.1:9092");
         assert_eq!(config.listeners[0].advertised, None);
         assert_eq!(config.data_dir, PathBuf::from("/state/skerry"));
-        assert_eq!(config.request_bytes_max, 2 * 1_048_588);
+        assert_eq!(config.request_bytes_max, 16 << 20);
         assert_eq!(config.topic.retention_ms, 7 * 24 * 3_600_000);
         assert_eq!(config.topic.segment_ms, 7 * 24 * 3_600_000);
         assert_eq!(config.group.offsets_retention, None);
@@ -589,7 +590,7 @@ mod tests {
         assert_eq!(
             notices.last().map(String::as_str),
             Some(
-                "socket.request.max.bytes=104857600: 8 large buffers may take 800.0 MiB of memory; set it, or \
+                "socket.request.max.bytes=104857600: 4 large buffers may take 400.0 MiB of memory; set it, or \
                  skerry.limits.large.buffers, lower on a small machine"
             )
         );

@@ -67,6 +67,11 @@ pub struct Config {
     pub settings: Vec<Setting>,
 }
 
+impl Config {
+    /// The largest reply, file ranges not counted: the longest lists (Metadata of 4,096 partitions, a group of 1,024 members) fit.
+    pub const REPLY_BYTES_MAX: u32 = 2 << 20;
+}
+
 /// One place where clients connect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listener {
@@ -163,6 +168,7 @@ pub struct Limits {
     pub small_buffers: u32,
     /// `skerry.limits.small.buffer.bytes`: size of one small buffer.
     pub small_buffer_bytes: u32,
-    /// `skerry.limits.large.buffers`: buffers of `socket.request.max.bytes` for requests, and as many for replies.
+    /// `skerry.limits.large.buffers`: buffers of `socket.request.max.bytes` for requests, and as many of [`Config::REPLY_BYTES_MAX`] for
+    /// replies.
     pub large_buffers: u32,
 }

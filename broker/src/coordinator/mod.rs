@@ -74,7 +74,7 @@ impl Coordinator {
             session_timeout_min: config.group.session_timeout_min,
             session_timeout_max: config.group.session_timeout_max,
             size_max: config.group.size_max,
-            group_bytes_max: config.request_bytes_max.saturating_sub(JOIN_REPLY_BYTES),
+            group_bytes_max: Config::REPLY_BYTES_MAX - JOIN_REPLY_BYTES,
             pending_max: (limits.members / PENDING_SHARE).max(1),
             seed,
         };
