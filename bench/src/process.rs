@@ -1,8 +1,8 @@
 //! What `/proc` tells about a process, and on which processors it may run.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::ops::Sub;
 
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_setaffinity};
@@ -17,34 +17,6 @@ pub struct Cpu {
 }
 
 impl Cpu {
-    /// What a process has used so far, from the scheduler's nanosecond counts. A thread that has ended is not counted any more.
-    ///
-    /// Errors: the process is gone, or the kernel keeps no such counts.
-    pub fn of(pid: u32) -> io::Result<Self> {
-        let mut cpu = Self::default();
-        for task in fs::read_dir(format!("/proc/{pid}/task"))? {
-            let path = task?.path();
-            // A thread may end between the listing and this.
-            let (Ok(name), Ok(stat)) = (
-                fs::read_to_string(path.join("comm")),
-                fs::read_to_string(path.join("schedstat")),
-            ) else {
-                continue;
-            };
-            let nanos: f64 = stat
-                .split_whitespace()
-                .next()
-                .and_then(|n| n.parse().ok())
-                .ok_or_else(|| io::Error::other("the kernel counts no CPU time in schedstat"))?;
-            if name.starts_with("iou-wrk") {
-                cpu.workers += nanos / 1e9;
-            } else {
-                cpu.threads += nanos / 1e9;
-            }
-        }
-        Ok(cpu)
-    }
-
     /// Seconds of both.
     #[must_use]
     pub fn all(self) -> f64 {
@@ -52,13 +24,59 @@ impl Cpu {
     }
 }
 
-impl Sub for Cpu {
-    type Output = Self;
-    fn sub(self, earlier: Self) -> Self {
-        Self {
-            threads: self.threads - earlier.threads,
-            workers: self.workers - earlier.workers,
+/// What each thread of a process has used so far, from the scheduler's nanosecond counts.
+#[derive(Clone, Debug, Default)]
+pub struct Tasks(BTreeMap<u32, Task>);
+
+#[derive(Clone, Copy, Debug)]
+struct Task {
+    seconds: f64,
+    is_worker: bool,
+}
+
+impl Tasks {
+    /// Those of a process.
+    ///
+    /// Errors: the process is gone, or the kernel keeps no such counts.
+    pub fn of(pid: u32) -> io::Result<Self> {
+        let mut tasks = BTreeMap::new();
+        for task in fs::read_dir(format!("/proc/{pid}/task"))? {
+            let task = task?;
+            let path = task.path();
+            // A thread may end between the listing and this.
+            let (Ok(name), Ok(stat)) = (
+                fs::read_to_string(path.join("comm")),
+                fs::read_to_string(path.join("schedstat")),
+            ) else {
+                continue;
+            };
+            let nanos: Option<f64> = stat.split_whitespace().next().and_then(|n| n.parse().ok());
+            let id = task.file_name().to_str().and_then(|id| id.parse().ok());
+            let (Some(nanos), Some(id)) = (nanos, id) else {
+                return Err(io::Error::other("the kernel counts no CPU time in schedstat"));
+            };
+            let task = Task {
+                seconds: nanos / 1e9,
+                is_worker: name.starts_with("iou-wrk"),
+            };
+            tasks.insert(id, task);
         }
+        Ok(Self(tasks))
+    }
+
+    /// What was used since an earlier reading. What a thread that has ended meanwhile used is not known: it counts as nothing.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Cpu {
+        let mut cpu = Cpu::default();
+        for (id, task) in &self.0 {
+            let seconds = task.seconds - earlier.0.get(id).map_or(0.0, |task| task.seconds);
+            if task.is_worker {
+                cpu.workers += seconds;
+            } else {
+                cpu.threads += seconds;
+            }
+        }
+        cpu
     }
 }
 
@@ -118,13 +136,23 @@ mod tests {
 
     #[test]
     fn this_process_can_be_read() {
-        let before = Cpu::of(std::process::id()).unwrap();
+        let own = || Tasks::of(std::process::id()).unwrap();
+        let before = own();
         let mut sum = 0u64;
-        while (Cpu::of(std::process::id()).unwrap() - before).threads < 0.002 {
+        while own().since(&before).threads < 0.002 {
             sum = std::hint::black_box(sum.wrapping_add(1));
         }
         let memory = Memory::of(std::process::id()).unwrap();
         assert!(memory.anonymous > 0 && memory.anonymous <= memory.resident);
+    }
+
+    #[test]
+    fn a_thread_that_has_ended_takes_nothing_back() {
+        let task = |seconds, is_worker| Task { seconds, is_worker };
+        let before = Tasks(BTreeMap::from([(1, task(5.0, false)), (2, task(7.0, true))]));
+        let after = Tasks(BTreeMap::from([(1, task(6.0, false)), (3, task(0.5, true))]));
+        let used = after.since(&before);
+        assert_eq!((used.threads, used.workers), (1.0, 0.5));
     }
 
     #[test]

@@ -16,7 +16,7 @@ use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
 };
 
-use crate::process::Cpu;
+use crate::process::{Cpu, Tasks};
 
 /// What one connection asks, and what it makes of the answers.
 pub trait Script {
@@ -166,8 +166,8 @@ impl<S: Script> Engine<S> {
     /// Errors: a broken connection, or an answer that its script refuses.
     pub fn run(&mut self, plan: &Plan) -> Result<Run, String> {
         let mut run = Run::default();
-        let server = self.server_cpu()?;
-        let load = own_cpu()?;
+        let server = self.server_tasks()?;
+        let load = own_tasks()?;
         let start = Instant::now();
         let end = start + plan.time;
         let (mut sent, mut sending, mut heard) = (0u64, true, start);
@@ -187,8 +187,8 @@ impl<S: Script> Engine<S> {
             if sending && (now >= end || run.work.bytes >= plan.bytes_max) {
                 sending = false;
                 run.seconds = (now - start).as_secs_f64();
-                run.server = self.server_cpu()? - server;
-                run.load = own_cpu()? - load;
+                run.server = self.server_tasks()?.since(&server);
+                run.load = own_tasks()?.since(&load).all();
             }
             let mut idle = true;
             for connection in &mut self.connections {
@@ -217,11 +217,11 @@ impl<S: Script> Engine<S> {
         Ok(run)
     }
 
-    fn server_cpu(&self) -> Result<Cpu, String> {
+    fn server_tasks(&self) -> Result<Tasks, String> {
         let Some(pid) = self.server else {
-            return Ok(Cpu::default());
+            return Ok(Tasks::default());
         };
-        Cpu::of(pid).map_err(|e| format!("CPU time of process {pid}: {e}"))
+        Tasks::of(pid).map_err(|e| format!("CPU time of process {pid}: {e}"))
     }
 
     fn sleep(&self, until: Instant, events: &mut Vec<epoll::Event>) -> io::Result<()> {
@@ -320,10 +320,8 @@ impl<S: Script> Connection<S> {
     }
 }
 
-fn own_cpu() -> Result<f64, String> {
-    Cpu::of(std::process::id())
-        .map(Cpu::all)
-        .map_err(|e| format!("own CPU time: {e}"))
+fn own_tasks() -> Result<Tasks, String> {
+    Tasks::of(std::process::id()).map_err(|e| format!("own CPU time: {e}"))
 }
 
 #[cfg(test)]
