@@ -399,7 +399,11 @@ impl Conn {
                 }
             }
         }
-        Turn::Again
+        // Replies that were to leave with others leave before the others' turns.
+        match self.send(s, &mut laps) {
+            Step::Stop(end @ Turn::End(_)) => end,
+            _ => Turn::Again,
+        }
     }
 
     fn step<H: Host>(&mut self, s: &mut Shared<'_, H>, laps: &mut Laps) -> Step {
@@ -409,6 +413,12 @@ impl Conn {
         let handled = self.handle(s, laps);
         if let Step::Did = handled {
             return Step::Did;
+        }
+        if matches!(handled, Step::Nothing) && self.is_gathering() {
+            match self.receive(s, laps) {
+                step @ (Step::Did | Step::Stop(Turn::End(_))) => return step,
+                Step::Nothing | Step::Stop(_) => {}
+            }
         }
         match self.send(s, laps) {
             Step::Nothing => {}
@@ -427,6 +437,15 @@ impl Conn {
             return Step::Stop(Turn::End(end));
         }
         self.receive(s, laps)
+    }
+
+    /// Whether replies that could leave wait for company: more of a pipeline is known to be there, and its replies have room. One call
+    /// then sends them all, which costs more than the reading does. A turn's budget bounds how long the first one waits.
+    fn is_gathering(&self) -> bool {
+        self.readable
+            && self.no_room.is_none()
+            && self.out.room_for(RANGES_MAX)
+            && matches!(self.out.front(), Front::Bytes)
     }
 
     /// Something that it waited for has come, or will not.
