@@ -1,4 +1,4 @@
-# Everyday commands. Each installs first, or names, what this machine lacks for it (setup.sh).
+# Everyday commands. Each installs first, or names, what this machine lacks for it (tests/setup.sh).
 
 .PHONY: run test unit interop check fuzz bench
 
@@ -11,22 +11,22 @@ FUZZ_SECONDS ?= 30
 FUZZ_TARGETS ?= request response batch frame recovery
 
 run:
-	./setup.sh run
+	tests/setup.sh run
 	cargo run --profile quick --package skerry-broker --bin skerry -- run $(ARGS)
 
 # Everything that can fail: unit and property tests, simulator, crashes, then real clients.
 test: unit interop
 
 unit:
-	./setup.sh run
+	tests/setup.sh run
 	cargo test --workspace $(NAME)
 
 interop:
-	./setup.sh test
+	tests/setup.sh test
 	cargo test --package skerry-tests --test interop -- --ignored --nocapture --test-threads=2 $(NAME)
 
 check:
-	./setup.sh check
+	tests/setup.sh check
 	cargo fmt --all --check
 	cargo fmt --manifest-path tests/interop/rust/Cargo.toml --check
 	cargo clippy --workspace --all-targets -- -D warnings
@@ -35,12 +35,12 @@ check:
 
 # libFuzzer works with a stable compiler once its instrumentation flags are let through.
 fuzz:
-	./setup.sh fuzz
+	tests/setup.sh fuzz
 	for target in $(FUZZ_TARGETS); do \
 	    RUSTC_BOOTSTRAP=1 cargo fuzz run --fuzz-dir tests/fuzz --sanitizer none $$target -- \
 	        -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=1024 || exit 1; \
 	done
 
 bench:
-	./setup.sh run
+	tests/setup.sh run
 	cargo bench --package skerry-bench

@@ -8,7 +8,7 @@ target=thumbv7em-none-eabihf
 build=(cargo build --quiet --package skerry-core --target "$target" --target-dir target/arm)
 if ! rustup target list --installed 2>/dev/null | grep -q "$target"; then
     [ -x /usr/bin/rustc ] || {
-        echo "thumb.sh: ./setup.sh check installs a compiler for $target" >&2
+        echo "thumb.sh: tests/setup.sh check installs a compiler for $target" >&2
         exit 1
     }
     # The linker of rustup's own toolchain: Debian's package brings none for firmware.

@@ -19,7 +19,7 @@ use crate::ids::{ConnId, PartitionIx};
 use crate::log::{Flushed, Flusher};
 use crate::logging::RateLimited;
 use crate::observe::{Observe, TurnReport};
-use crate::state::State;
+use crate::state::{State, log_limits};
 use crate::tokens;
 
 /// Connections accepted in one pass for each listener: a storm of them costs the others little.
@@ -171,10 +171,12 @@ impl<H: Host> Broker<H> {
             ),
         ];
         lines.extend(State::budget(&self.state.config));
-        lines
+        let mut lines: Vec<_> = lines
             .into_iter()
             .map(|(name, bytes, note)| (name, bytes as u64, note))
-            .collect()
+            .collect();
+        log_limits(limits).budget(|name, bytes| lines.push((name, bytes, "")));
+        lines
     }
 
     /// Counters.

@@ -49,11 +49,37 @@ pub fn lines(config: &Config, bound: &[SocketAddr], budget: &[(&str, u64, &str)]
     out
 }
 
-/// Writes [`lines`] to the log.
+/// Writes [`lines`] to the log; to somebody who tries the broker out, without a file of settings, also what to do next.
 pub fn tell(config: &Config, bound: &[SocketAddr], budget: &[(&str, u64, &str)]) {
     for line in lines(config, bound, budget) {
         log::info!(target: "skerry", "{line}");
     }
+    if let (false, Some(address)) = (config.from_file, bound.first()) {
+        let program = std::env::args().next().unwrap_or_else(|| "skerry".into());
+        eprintln!("{}", invitation(&program, *address));
+    }
+}
+
+/// Commands to paste into another terminal.
+fn invitation(program: &str, address: SocketAddr) -> String {
+    let server = match address {
+        a if a.to_string() == "127.0.0.1:9092" => String::new(),
+        a if a.ip().is_unspecified() => format!(" --bootstrap-server 127.0.0.1:{}", a.port()),
+        a => format!(" --bootstrap-server {a}"),
+    };
+    let kcat = server
+        .rsplit(' ')
+        .next()
+        .filter(|s| !s.is_empty())
+        .unwrap_or("127.0.0.1:9092");
+    format!(
+        "\nTry it from another terminal:\n\n    \
+         echo hello | {program} produce demo{server}\n    \
+         {program} consume demo --from-beginning --max-messages 1{server}\n\n\
+         or with any Kafka client, for instance:\n\n    \
+         echo hello | kcat -b {kcat} -t demo -P\n    \
+         kcat -b {kcat} -t demo -C -o beginning -e\n"
+    )
 }
 
 /// Bytes for a person: `512 B`, `4.0 KiB`, `1.5 MiB`.

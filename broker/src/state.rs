@@ -5,7 +5,7 @@ use skerry_core::time::{Instant, Millis, Timestamp};
 use skerry_net::host::{Disk, Host};
 use skerry_net::queue::Queue;
 
-use crate::config::{Config, Flush};
+use crate::config::{Config, Flush, Limits};
 use crate::coordinator::{Coordinator, Journal};
 use crate::crc;
 use crate::handler::answers::Answer;
@@ -58,6 +58,17 @@ pub struct State {
     keep_since: Instant,
 }
 
+/// How much of everything the logs may take.
+#[must_use]
+pub const fn log_limits(limits: &Limits) -> LogLimits {
+    LogLimits {
+        partitions: limits.partitions,
+        segments: limits.segments,
+        open_files: limits.open_files,
+        producers: limits.producers,
+    }
+}
+
 /// Partitions looked at in one go of housekeeping, so that it never holds up the loop for long.
 const KEEP_BATCH: u32 = 64;
 
@@ -79,13 +90,7 @@ impl State {
     pub fn open<H: Host>(config: Config, host: &mut H) -> Result<Self, OpenError> {
         let limits = config.limits;
         let (now, wall) = (host.now(), host.wall());
-        let log_limits = LogLimits {
-            partitions: limits.partitions,
-            segments: limits.segments,
-            open_files: limits.open_files,
-            producers: limits.producers,
-        };
-        let mut logs = Logs::new(log_limits, LogPolicy::new(&config, CLOCK_FLOOR, crc::CRC32C));
+        let mut logs = Logs::new(log_limits(&limits), LogPolicy::new(&config, CLOCK_FLOOR, crc::CRC32C));
         let mut seed = [0; 4];
         host.random(&mut seed);
         let mut coordinator = Coordinator::new(&config, u32::from_ne_bytes(seed));

@@ -2,7 +2,6 @@
 //! was never asked for.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{IoSlice, IoSliceMut};
 use std::path::Path;
 
 use skerry_broker::config::Config;
@@ -10,67 +9,14 @@ use skerry_broker::crc;
 use skerry_broker::log::{LogLimits, LogPolicy, Logs};
 use skerry_broker::topics::config::{ConfigKey, TopicConfig};
 use skerry_broker::topics::{Catalog, ChangeError, MetadataRecord, OffsetCommitted, topic_name};
-use skerry_core::meter::Ticks;
 use skerry_core::time::{Instant, Timestamp};
 use skerry_core::wire::Uuid;
-use skerry_net::host::{Clock, Completion, Disk, DiskError, FileId, OpenMode, Started, Token};
 use skerry_tests::fault_disk::{Behaviour, FaultDisk};
+use skerry_tests::machine::Machine;
 use skerry_tests::rng::Rng;
 
 /// Runs of the power-cut test. Each has seven starts.
 const SEEDS: u64 = 100;
-
-/// The disk, and the randomness that ids come from.
-struct Machine {
-    disk: FaultDisk,
-    rng: Rng,
-}
-
-macro_rules! delegate {
-    ($($name:ident($($arg:ident: $ty:ty),*) -> $out:ty;)*) => {
-        impl Disk for Machine {
-            $(fn $name(&mut self, $($arg: $ty),*) -> $out { self.disk.$name($($arg),*) })*
-        }
-    };
-}
-
-delegate! {
-    open(path: &str, mode: OpenMode) -> Result<FileId, DiskError>;
-    close(file: FileId) -> ();
-    len(file: FileId) -> Result<u64, DiskError>;
-    write_at(file: FileId, position: u64, bufs: &[IoSlice<'_>]) -> Result<usize, DiskError>;
-    read_at(file: FileId, position: u64, buf: &mut [u8]) -> Result<usize, DiskError>;
-    read_cached(file: FileId, position: u64, bufs: &mut [IoSliceMut<'_>]) -> nb::Result<usize, DiskError>;
-    cached(file: FileId, position: u64, bytes: usize) -> usize;
-    start_load(file: FileId, position: u64, bytes: usize, token: Token) -> Result<Started, DiskError>;
-    start_sync(file: FileId, token: Token) -> Result<Started, DiskError>;
-    poll_done() -> Option<Completion>;
-    sync(file: FileId) -> Result<(), DiskError>;
-    truncate(file: FileId, bytes: u64) -> Result<(), DiskError>;
-    rename(from: &str, to: &str) -> Result<(), DiskError>;
-    remove(path: &str) -> Result<(), DiskError>;
-    create_dir(path: &str) -> Result<(), DiskError>;
-    remove_dir(path: &str) -> Result<(), DiskError>;
-    list(path: &str, each: &mut dyn FnMut(&str)) -> Result<(), DiskError>;
-}
-
-impl Clock for Machine {
-    fn now(&mut self) -> Instant {
-        Instant::default()
-    }
-    fn wall(&mut self) -> Timestamp {
-        Timestamp(0)
-    }
-    fn ticks(&mut self) -> Ticks {
-        Ticks(0)
-    }
-    fn thread_cpu(&mut self) -> u64 {
-        0
-    }
-    fn random(&mut self, out: &mut [u8]) {
-        self.rng.fill(out);
-    }
-}
 
 /// A topic as clients were told of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -334,10 +280,7 @@ fn what_was_answered_outlives_power_cuts() {
             short_write_percent: rng.below(2) * 20,
             ..Behaviour::default()
         };
-        let mut machine = Machine {
-            disk: FaultDisk::new(behaviour, rng.fork()),
-            rng: rng.fork(),
-        };
+        let mut machine = Machine::new(FaultDisk::new(behaviour, rng.fork()), rng.fork());
         let mut answered = Answered {
             epoch: -1,
             offsets: vec![-1],

@@ -362,6 +362,7 @@ fn assemble(inputs: &Inputs<'_>, settings: Vec<Setting>, s: &Settings, problems:
         });
 
     Some(Config {
+        from_file: inputs.file.is_some(),
         node_id: s.node_id.unwrap_or(s.broker_id),
         rack: s.broker_rack.clone(),
         listeners,

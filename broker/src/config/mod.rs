@@ -21,6 +21,8 @@ pub use value::{CleanupPolicy, CompressionType, Flush, IoUring, Read, TimestampT
 /// Everything the broker is told at start. Sizes are bytes.
 #[derive(Clone, Debug)]
 pub struct Config {
+    /// Whether a file of settings was named.
+    pub from_file: bool,
     /// `node.id`, or `broker.id`.
     pub node_id: i32,
     /// `broker.rack`.

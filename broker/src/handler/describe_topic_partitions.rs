@@ -68,6 +68,9 @@ pub fn handle<H: Host>(
                     leader_epoch: state.topics.leader_epoch(),
                     replica_nodes: Array::Slice(&me),
                     isr_nodes: Array::Slice(&me),
+                    // Kafka always sends these two lists, and its Java client falls over a null one.
+                    eligible_leader_replicas: Array::Slice(&[]),
+                    last_known_elr: Array::Slice(&[]),
                     ..DescribeTopicPartitionsResponsePartition::default()
                 })
             })

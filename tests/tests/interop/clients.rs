@@ -26,7 +26,11 @@ impl Client {
     pub fn command(self) -> Command {
         let work = folder().join(".work");
         let built = |path: PathBuf| {
-            assert!(path.exists(), "{} is missing: ./setup.sh test makes it", path.display());
+            assert!(
+                path.exists(),
+                "{} is missing: tests/setup.sh test makes it",
+                path.display()
+            );
             path
         };
         let mut command;

@@ -1,7 +1,7 @@
 //! Stock clients against the real binary: each produces and consumes 10,000 keyed records with headers through every codec it has,
 //! members of a group share a topic while one is killed, and librdkafka's own tests are run.
 //!
-//! They need the clients, which `./setup.sh test` installs and builds; `make test` runs them, or one by name with
+//! They need the clients, which `tests/setup.sh test` installs and builds; `make test` runs them, or one by name with
 //! `cargo test -p skerry-tests --test interop -- --ignored --nocapture kafkajs`. `SKERRY_BOOTSTRAP=host:port` runs them against any broker
 //! that is up already, such as Apache Kafka with `num.partitions=4`.
 
@@ -53,85 +53,85 @@ fn roundtrip(client: Client) {
 }
 
 #[test]
-#[ignore = "needs the clients: ./setup.sh test"]
+#[ignore = "needs the clients: tests/setup.sh test"]
 fn roundtrip_kcat() {
     roundtrip(Client::Kcat);
 }
 
 #[test]
-#[ignore = "needs the clients: ./setup.sh test"]
+#[ignore = "needs the clients: tests/setup.sh test"]
 fn roundtrip_confluent_kafka() {
     roundtrip(Client::ConfluentKafka);
 }
 
 #[test]
-#[ignore = "needs the clients: ./setup.sh test"]
+#[ignore = "needs the clients: tests/setup.sh test"]
 fn roundtrip_kafka_python() {
     roundtrip(Client::KafkaPython);
 }
 
 #[test]
-#[ignore = "needs the clients: ./setup.sh test"]
+#[ignore = "needs the clients: tests/setup.sh test"]
 fn roundtrip_kafkajs() {
     roundtrip(Client::KafkaJs);
 }
 
 #[test]
-#[ignore = "needs the clients: ./setup.sh test"]
+#[ignore = "needs the clients: tests/setup.sh test"]
 fn roundtrip_franz_go() {
     roundtrip(Client::FranzGo);
 }
 
 #[test]
-#[ignore = "needs the clients: ./setup.sh test"]
+#[ignore = "needs the clients: tests/setup.sh test"]
 fn roundtrip_java_newest() {
     roundtrip(Client::Java("4.4.0"));
 }
 
 #[test]
-#[ignore = "needs the clients: ./setup.sh test"]
+#[ignore = "needs the clients: tests/setup.sh test"]
 fn roundtrip_java_2_8() {
     roundtrip(Client::Java("2.8.2"));
 }
 
 #[test]
-#[ignore = "needs the clients: ./setup.sh test"]
+#[ignore = "needs the clients: tests/setup.sh test"]
 fn roundtrip_rdkafka() {
     roundtrip(Client::Rdkafka);
 }
 
 #[test]
-#[ignore = "needs the clients: ./setup.sh test"]
+#[ignore = "needs the clients: tests/setup.sh test"]
 fn group_confluent_kafka() {
     group::a_member_is_killed(Client::ConfluentKafka);
 }
 
 #[test]
-#[ignore = "needs the clients: ./setup.sh test"]
+#[ignore = "needs the clients: tests/setup.sh test"]
 fn group_kafkajs() {
     group::a_member_is_killed(Client::KafkaJs);
 }
 
 #[test]
-#[ignore = "needs the clients: ./setup.sh test"]
+#[ignore = "needs the clients: tests/setup.sh test"]
 fn group_franz_go() {
     group::a_member_is_killed(Client::FranzGo);
 }
 
 #[test]
-#[ignore = "needs the clients: ./setup.sh test"]
+#[ignore = "needs the clients: tests/setup.sh test"]
 fn group_java_newest() {
     group::a_member_is_killed(Client::Java("4.4.0"));
 }
 
 #[test]
-#[ignore = "needs the clients: ./setup.sh test"]
+#[ignore = "needs the clients: tests/setup.sh test"]
 fn group_java_2_8() {
     group::a_member_is_killed(Client::Java("2.8.2"));
 }
 
 #[test]
-#[ignore = "needs the clients: ./setup.sh test"]
+#[ignore = "needs the clients: tests/setup.sh test"]
 fn librdkafka_own_tests() {
     let broker = Broker::start();
     run(

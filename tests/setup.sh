@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # Installs what this machine lacks for building and testing Skerry, or names exactly what to do where it cannot.
 #
-#   ./setup.sh run      to build and run the broker: Rust and a C compiler
-#   ./setup.sh check    run, and rustfmt, clippy, what the firmware check needs
-#   ./setup.sh test     run, and every client of the interop suite with its language
-#   ./setup.sh fuzz     run, and cargo-fuzz
+#   tests/setup.sh run      to build and run the broker: Rust and a C compiler
+#   tests/setup.sh check    run, and rustfmt, clippy, what the firmware check needs
+#   tests/setup.sh test     run, and every client of the interop suite with its language
+#   tests/setup.sh fuzz     run, and cargo-fuzz
 #
 # For Debian and Ubuntu. Packages are installed when this runs as root or sudo asks for no password; otherwise the command is
 # printed. It may be run again at any time: what is there is left alone.
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")"
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 RUST_MIN=1.88
 CARGO_FUZZ=0.13.1
