@@ -668,10 +668,14 @@ impl Conn {
                     .map(|l| buffers.replies.slice(l))
                     .unwrap_or_default();
                 let mut slices = [IoSlice::new(&[]); 4];
-                let (used, more) = self.out.gather(small, large, &mut slices);
+                let is_free = |hold| state.holds.is_free(hold);
+                let (used, more) = self.out.gather(small, large, is_free, &mut slices);
                 let sent = host.write(self.stream, slices.get(..used).unwrap_or_default(), more);
                 if let Ok(n) = sent {
-                    self.out.sent(n);
+                    self.out.sent(n, |hold| {
+                        state.holds.release(hold);
+                        self.held.pop_front();
+                    });
                 }
                 sent
             }

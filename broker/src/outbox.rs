@@ -163,32 +163,56 @@ impl Outbox {
         }
     }
 
-    /// Collects the bytes at the front into `slices`: how many slices, and whether a file range follows at once.
-    pub fn gather<'b>(&self, small: &'b [u8], large: &'b [u8], slices: &mut [IoSlice<'b>]) -> (usize, bool) {
+    /// Collects the bytes at the front, up to the first hold that is not free, into `slices`: how many slices, and whether a file
+    /// range follows at once.
+    pub fn gather<'b>(
+        &self,
+        small: &'b [u8],
+        large: &'b [u8],
+        is_free: impl Fn(HoldIx) -> bool,
+        slices: &mut [IoSlice<'b>],
+    ) -> (usize, bool) {
         let (mut small_at, mut large_at, mut used) = (self.small_start, self.large_start, 0);
+        // Where the last slice begins, while it is one of the small buffer: what a free hold divides lies together there.
+        let mut last = None;
         for piece in &self.pieces {
-            let (buffer, at, bytes) = match piece {
-                Piece::Small(n) => (small, &mut small_at, *n as usize),
-                Piece::Large(n) => (large, &mut large_at, *n as usize),
+            let part = match piece {
+                Piece::Small(n) => {
+                    let start = last.unwrap_or(small_at);
+                    small_at += *n as usize;
+                    used -= usize::from(last.replace(start).is_some());
+                    small.get(start..small_at)
+                }
+                Piece::Large(n) => {
+                    let start = large_at;
+                    large_at += *n as usize;
+                    last = None;
+                    large.get(start..large_at)
+                }
                 Piece::File(_) => return (used, true),
+                Piece::Hold(hold) if is_free(*hold) => continue,
                 Piece::Hold(_) => break,
             };
-            let (Some(slot), Some(part)) = (slices.get_mut(used), buffer.get(*at..*at + bytes)) else {
+            let (Some(slot), Some(part)) = (slices.get_mut(used), part) else {
                 break;
             };
             *slot = IoSlice::new(part);
-            *at += bytes;
             used += 1;
         }
         (used, false)
     }
 
-    /// `bytes` from [`Outbox::gather`] have left.
-    pub fn sent(&mut self, mut bytes: usize) {
+    /// `bytes` from [`Outbox::gather`] have left; `freed` gets the free holds that they went past.
+    pub fn sent(&mut self, mut bytes: usize, mut freed: impl FnMut(HoldIx)) {
         while let Some(piece) = self.pieces.front_mut() {
             let (left, large) = match piece {
                 Piece::Small(n) => (n, false),
                 Piece::Large(n) => (n, true),
+                Piece::Hold(hold) if bytes > 0 => {
+                    freed(*hold);
+                    self.unhold();
+                    continue;
+                }
                 Piece::File(_) | Piece::Hold(_) => break,
             };
             let now = bytes.min(*left as usize);
@@ -294,8 +318,13 @@ mod tests {
 
     /// What would be sent now, as text.
     fn front(out: &Outbox, small: &[u8], large: &[u8]) -> String {
+        front_past(out, &[], small, large)
+    }
+
+    /// The same, with some holds free.
+    fn front_past(out: &Outbox, free: &[HoldIx], small: &[u8], large: &[u8]) -> String {
         let mut slices = [IoSlice::new(&[]); 4];
-        let (used, _) = out.gather(small, large, &mut slices);
+        let (used, _) = out.gather(small, large, |hold| free.contains(&hold), &mut slices);
         slices[..used]
             .iter()
             .map(|s| core::str::from_utf8(s).unwrap())
@@ -311,7 +340,7 @@ mod tests {
         out.spare(&mut small)[..3].copy_from_slice(b"efg");
         out.commit(&plain(3), false);
         assert_eq!(front(&out, &small, &[]), "abcdefg");
-        out.sent(5);
+        out.sent(5, |_| {});
         let place = out.next_place();
         assert_eq!(out.spare(&mut small).len(), 8, "what has left gives its room back");
         assert_eq!(
@@ -320,7 +349,7 @@ mod tests {
             "a place counts from the first byte ever, not from the buffer's start"
         );
         assert_eq!(front(&out, &small, &[]), "fg");
-        out.sent(2);
+        out.sent(2, |_| {});
         assert!(out.is_empty() && matches!(out.front(), Front::Empty));
     }
 
@@ -337,12 +366,44 @@ mod tests {
         out.spare(&mut small)[..2].copy_from_slice(b"bc");
         out.commit(&plain(2), false);
         assert_eq!(front(&out, &small, &[]), "a");
-        out.sent(1);
+        out.sent(1, |_| {});
         assert!(matches!(out.front(), Front::Hold(h) if h == hold));
         let _ = out.spare(&mut small);
         out.reply_mut(place, 2, &mut small, &mut []).unwrap()[0] = b'B';
         out.unhold();
         assert_eq!((front(&out, &small, &[]).as_str(), out.holds()), ("Bc", 0));
+    }
+
+    /// Goal: replies that one flush frees leave in one call. Method: three held replies and a large one, of which the second
+    /// hold is freed last; then everything is sent in two parts.
+    #[test]
+    fn bytes_go_past_free_holds_together() {
+        let mut holds = Holds::new(3, 1, 1);
+        let [a, b, c] = [0, 1, 2].map(|n| holds.hold(ConnId::from_parts(n, 0), Instant::NEVER).unwrap());
+        let (mut small, large) = (*b"aabbcc..", *b"LL");
+        let mut out = Outbox::default();
+        for hold in [a, b, c] {
+            assert!(out.hold(hold));
+            let _ = out.spare(&mut small);
+            out.commit(&plain(2), false);
+        }
+        out.commit(&plain(2), true);
+        assert_eq!(front_past(&out, &[], &small, &large), "");
+        assert_eq!(front_past(&out, &[a, c], &small, &large), "aa");
+        let mut slices = [IoSlice::new(&[]); 4];
+        assert_eq!(out.gather(&small, &large, |_| true, &mut slices), (2, false));
+        assert_eq!(front_past(&out, &[a, b, c], &small, &large), "aabbccLL");
+        let mut freed = Vec::new();
+        out.sent(4, |hold| freed.push(hold));
+        assert_eq!(
+            (freed.as_slice(), out.holds()),
+            (&[a, b][..], 1),
+            "the third hold was not gone past"
+        );
+        assert_eq!(front_past(&out, &[c], &small, &large), "ccLL");
+        out.sent(4, |hold| freed.push(hold));
+        assert_eq!((freed.as_slice(), out.holds()), (&[a, b, c][..], 0));
+        assert!(out.is_empty());
     }
 
     #[test]
@@ -354,9 +415,9 @@ mod tests {
         out.commit(&plain(6), true);
         assert!(out.uses_large());
         assert_eq!(front(&out, &small, &large), "abLARGE!");
-        out.sent(5);
+        out.sent(5, |_| {});
         assert_eq!(front(&out, &small, &large), "GE!");
-        out.sent(3);
+        out.sent(3, |_| {});
         assert!(out.is_empty() && !out.uses_large());
     }
 }
