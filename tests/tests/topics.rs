@@ -16,6 +16,7 @@ use skerry_core::api::incremental_alter_configs::{self, IncrementalAlterConfigsR
 use skerry_core::api::init_producer_id::InitProducerIdRequest;
 use skerry_core::api::list_partition_reassignments::ListPartitionReassignmentsRequest;
 use skerry_core::api::metadata::{MetadataRequest, MetadataRequestTopic};
+use skerry_core::api::offset_commit::{OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic};
 use skerry_core::api::produce::{PartitionProduceData, ProduceRequest, TopicProduceData};
 use skerry_core::error_code::ErrorCode;
 use skerry_core::record::{BatchBuilder, crc32c};
@@ -597,6 +598,11 @@ fn produce(client: &mut Client, name: &str, records: i32) -> (ErrorCode, i64) {
     let answer = reply::<ProduceRequest<'_>>(9, &frame);
     let topic = answer.responses.iter().next().unwrap();
     let partition = topic.partition_responses.iter().next().unwrap();
+    // The broker's time where the topic says so, else none.
+    assert_eq!(
+        partition.log_append_time_ms != -1,
+        name == "stamped" && partition.error_code.is_none()
+    );
     (partition.error_code, partition.base_offset)
 }
 
@@ -926,9 +932,71 @@ fn settings_are_changed_one_by_one_or_all_at_once() {
         assert_eq!(answer.responses.iter().next().unwrap().error_code, none);
         assert_eq!(own_settings(&mut client, "a"), own(&[("max.message.bytes", &value)]));
     }
-    // And are obeyed.
+    // And are obeyed, at once.
     assert_eq!(produce(&mut client, "a", 10).0, ErrorCode::MESSAGE_TOO_LARGE);
     assert_eq!(produce(&mut client, "a", 1), (none, 0));
+}
+
+/// Goal: a topic's log obeys what was changed while it was open. Method: a change that the answer to a produce shows.
+#[test]
+fn changed_settings_are_obeyed_at_once() {
+    let dir = TempDir::new();
+    let broker = broker(&dir, &[]);
+    let mut client = Client::connect(broker.address);
+    let by_producer = New {
+        configs: &[("message.timestamp.type", Some("CreateTime"))],
+        ..topic("unstamped")
+    };
+    create(&mut client, 7, &[by_producer, topic("stamped")]);
+    produce(&mut client, "unstamped", 1);
+    let configs = [alter_configs::AlterableConfig {
+        name: "message.timestamp.type",
+        value: Some("LogAppendTime"),
+    }];
+    let resources = [alter_configs::AlterConfigsResource {
+        resource_type: 2,
+        resource_name: "stamped",
+        configs: (&configs).into(),
+    }];
+    let request = AlterConfigsRequest {
+        resources: (&resources).into(),
+        validate_only: false,
+    };
+    let _ = client.call(2, &request);
+    assert_eq!(produce(&mut client, "stamped", 1), (ErrorCode::NONE, 0));
+}
+
+/// Goal: what a group committed goes with the topic. Method: room for one offset only.
+#[test]
+fn committed_offsets_go_with_the_topic() {
+    let dir = TempDir::new();
+    let broker = broker(&dir, &["skerry.limits.offsets=1"]);
+    let mut client = Client::connect(broker.address);
+    create(&mut client, 7, &[topic("a"), topic("b")]);
+    let commit = |client: &mut Client, name| {
+        let partitions = [OffsetCommitRequestPartition {
+            partition_index: 0,
+            committed_offset: 3,
+            ..OffsetCommitRequestPartition::default()
+        }];
+        let topics = [OffsetCommitRequestTopic {
+            name,
+            partitions: (&partitions).into(),
+        }];
+        let request = OffsetCommitRequest {
+            group_id: "g",
+            topics: (&topics).into(),
+            ..OffsetCommitRequest::default()
+        };
+        let frame = client.call(8, &request);
+        let answer = reply::<OffsetCommitRequest<'_>>(8, &frame);
+        let only = answer.topics.iter().next().unwrap();
+        only.partitions.iter().next().unwrap().error_code
+    };
+    assert_eq!(commit(&mut client, "a"), ErrorCode::NONE);
+    assert_ne!(commit(&mut client, "b"), ErrorCode::NONE);
+    delete(&mut client, 6, "a");
+    assert_eq!(commit(&mut client, "b"), ErrorCode::NONE);
 }
 
 #[test]
@@ -1114,6 +1182,10 @@ fn pages_of_topics_follow_one_another() {
     let want = [("a", 0), ("a", 1), ("bad name", -17), ("no", -3)];
     assert_eq!(told, want.map(|(name, number)| (name.to_owned(), number)));
     assert_eq!(next, None);
+    // What is not there takes its place on the page too.
+    let (told, next) = page(&["no", "none"], 1, None);
+    assert_eq!(told, [("no".to_owned(), -3)]);
+    assert_eq!(next, Some(("none".to_owned(), 0)));
 }
 
 #[test]
