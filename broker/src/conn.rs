@@ -546,7 +546,7 @@ impl Conn {
             now: *now,
             wall: *wall,
             host: &mut **host,
-            state: &mut **state,
+            state,
             peer: &self.peer,
             parked: self.retry,
         };
