@@ -11,7 +11,8 @@ use skerry_broker::topics::config::{ConfigKey, TopicConfig};
 use skerry_broker::topics::{Catalog, ChangeError, MetadataRecord, OffsetCommitted, topic_name};
 use skerry_core::time::{Instant, Timestamp};
 use skerry_core::wire::Uuid;
-use skerry_tests::fault_disk::{Behaviour, FaultDisk};
+use skerry_net::host::DiskError;
+use skerry_tests::fault_disk::{Behaviour, Call, FaultDisk};
 use skerry_tests::machine::Machine;
 use skerry_tests::rng::Rng;
 
@@ -308,4 +309,117 @@ fn what_was_answered_outlives_power_cuts() {
         let (catalog, _, offset) = start(&mut machine).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
         check(seed, &mut answered, &catalog, offset);
     }
+}
+
+fn machine(seed: u64) -> Machine {
+    Machine::new(FaultDisk::new(Behaviour::default(), Rng::new(seed)), Rng::new(seed + 1))
+}
+
+fn names(catalog: &Catalog) -> Vec<String> {
+    told(catalog)
+        .into_values()
+        .map(|told| told.name)
+        .collect::<BTreeSet<_>>()
+        .into_iter()
+        .collect()
+}
+
+fn make(machine: &mut Machine, catalog: &mut Catalog, logs: &mut Logs, name: &str) -> Result<(), ChangeError> {
+    let name = topic_name(name).unwrap();
+    catalog.create(machine, logs, &name, 1, &TopicConfig::default())?;
+    catalog.sync(machine, logs)
+}
+
+#[test]
+fn a_failed_sync_takes_back_what_was_made_and_rewriting_mends_it() {
+    let mut machine = machine(1);
+    let (mut catalog, mut logs, _) = start(&mut machine).unwrap();
+    make(&mut machine, &mut catalog, &mut logs, "before").unwrap();
+    machine.disk.fail(Call::Sync, 0, DiskError::Io);
+    let failed = make(&mut machine, &mut catalog, &mut logs, "failed");
+    assert_eq!(failed, Err(ChangeError::Storage));
+    assert_eq!(names(&catalog), ["before"]);
+    // A second sync that succeeds would prove nothing, so nothing is taken.
+    assert!(catalog.has_failed());
+    let refused = make(&mut machine, &mut catalog, &mut logs, "refused");
+    assert_eq!(refused, Err(ChangeError::Storage));
+    assert_eq!(catalog.next_producer_id(&mut machine), Err(ChangeError::Storage));
+    let ix = catalog.by_name("before").unwrap();
+    assert_eq!(catalog.delete(&mut machine, ix), Err(ChangeError::Storage));
+
+    assert_eq!(catalog.tidy(&mut machine, &|emit| emit(&commit(7))), Ok(true));
+    make(&mut machine, &mut catalog, &mut logs, "after").unwrap();
+    machine.disk.power_cycle();
+    let (catalog, _, offset) = start(&mut machine).unwrap();
+    assert_eq!(names(&catalog), ["after", "before"]);
+    assert_eq!(offset, Some(7));
+}
+
+/// Goal: a full disk stops neither commits nor deletions nor a restart, and it passes by itself. Method: no byte more than there is.
+#[test]
+fn a_full_disk_is_lived_with() {
+    let mut machine = machine(2);
+    let (mut catalog, mut logs, _) = start(&mut machine).unwrap();
+    for name in ["a", "b"] {
+        make(&mut machine, &mut catalog, &mut logs, name).unwrap();
+    }
+    machine.disk.behave(Behaviour {
+        space_bytes: machine.disk.used_bytes(),
+        ..Behaviour::default()
+    });
+    for offset in 0..300 {
+        catalog.log_mut().append(&mut machine, &commit(offset)).unwrap();
+    }
+    let ix = catalog.by_name("a").unwrap();
+    catalog.delete(&mut machine, ix).unwrap();
+    catalog.sync(&mut machine, &mut logs).unwrap();
+    catalog.forget(&mut machine, &mut logs, ix);
+    machine.disk.power_cycle();
+
+    let (mut catalog, mut logs, offset) = start(&mut machine).unwrap();
+    assert_eq!((names(&catalog), offset), (vec!["b".to_owned()], Some(299)));
+    let mut full = 300;
+    while catalog.log_mut().append(&mut machine, &commit(full)).is_ok() {
+        full += 1;
+    }
+    // To the last byte: now a topic cannot be made, and is not half made.
+    assert_eq!(
+        make(&mut machine, &mut catalog, &mut logs, "c"),
+        Err(ChangeError::Storage)
+    );
+    assert_eq!(names(&catalog), ["b"]);
+    catalog.sync(&mut machine, &mut logs).unwrap();
+    machine.disk.power_cycle();
+    let (mut catalog, mut logs, offset) = start(&mut machine).unwrap();
+    assert_eq!((names(&catalog), offset), (vec!["b".to_owned()], Some(full - 1)));
+
+    machine.disk.behave(Behaviour::default());
+    make(&mut machine, &mut catalog, &mut logs, "c").unwrap();
+    assert_eq!(names(&catalog), ["b", "c"]);
+}
+
+#[test]
+fn fewer_rows_than_there_are_topics_are_named_at_start() {
+    let mut machine = machine(3);
+    let (mut catalog, mut logs, _) = start(&mut machine).unwrap();
+    for at in 0..13 {
+        let made = make(&mut machine, &mut catalog, &mut logs, &format!("topic-{at}"));
+        assert_eq!(made, if at < 12 { Ok(()) } else { Err(ChangeError::Full) });
+    }
+    let mut fewer = config(&[("skerry.limits.topics", "11")]);
+    fewer.limits.partitions = 40;
+    let limits = LogLimits {
+        partitions: 40,
+        segments: 100,
+        open_files: 16,
+        producers: 16,
+    };
+    let mut logs = Logs::new(limits, LogPolicy::new(&fewer, Timestamp(0), crc::CRC32C));
+    let (now, wall) = (Instant::default(), Timestamp(0));
+    let refused = Catalog::open(&mut machine, &fewer, crc::CRC32C, &mut logs, now, wall, &mut |_| {});
+    let why = refused.err().map(|e| e.to_string()).unwrap_or_default();
+    assert!(
+        why.contains("12 topics") && why.contains("skerry.limits.topics"),
+        "{why}"
+    );
 }

@@ -127,3 +127,68 @@ fn parse(text: &str) -> Option<(i32, ClusterId)> {
     let cluster_id = ClusterId::try_from(cluster_id).ok()?;
     (!cluster_id.is_empty()).then_some((node_id, cluster_id))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::mem_disk::MemDisk;
+    use super::*;
+
+    const ID: Uuid = Uuid([0x5A; 16]);
+    const OTHER: Uuid = Uuid([1; 16]);
+
+    #[test]
+    fn made_once_and_kept() {
+        let mut disk = MemDisk::default();
+        let id = open(&mut disk, 1, ID).unwrap();
+        assert_eq!(id, "WlpaWlpaWlpaWlpaWlpaWg");
+        assert_eq!(open(&mut disk, 1, OTHER).unwrap(), id);
+        let text = format!("version=1\ncluster.id={id}\nnode.id=1\n");
+        assert_eq!(*disk.bytes(META_PROPERTIES), text.as_bytes());
+        assert!(!disk.has(NEW));
+        let other = MetaError::OtherNode {
+            stored: 1,
+            configured: 2,
+        };
+        assert_eq!(open(&mut disk, 2, OTHER), Err(other));
+    }
+
+    #[test]
+    fn kafkas_own_files_are_read() {
+        for text in [
+            "#\n#Mon Nov 30 18:20:00 UTC 2026\nversion=1\ndirectory.id=x\nnode.id=5\ncluster.id=MkU3OEVBNTcwNTJENDM2Qg\n",
+            "version=0\r\nbroker.id = 5\r\ncluster.id = MkU3OEVBNTcwNTJENDM2Qg\r\n",
+        ] {
+            let mut disk = MemDisk::default();
+            disk.put(META_PROPERTIES, text.as_bytes());
+            assert_eq!(open(&mut disk, 5, OTHER).as_deref(), Ok("MkU3OEVBNTcwNTJENDM2Qg"));
+        }
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_understood_is_put_aside() {
+        for text in [
+            &b""[..],
+            b"version=1\n",
+            b"node.id=x\ncluster.id=a\n",
+            b"node.id=1\ncluster.id=\n",
+            &[0xFF; 100],
+        ] {
+            let mut disk = MemDisk::default();
+            disk.put(META_PROPERTIES, text);
+            assert_eq!(open(&mut disk, 1, ID).as_deref(), Ok("WlpaWlpaWlpaWlpaWlpaWg"));
+            assert_eq!(*disk.bytes(DAMAGED), text);
+        }
+    }
+
+    #[test]
+    fn a_start_that_was_cut_leaves_nothing_in_the_way() {
+        let mut disk = MemDisk::default();
+        disk.put(NEW, &[b'x'; 300]);
+        let id = open(&mut disk, 1, ID).unwrap();
+        assert_eq!(open(&mut disk, 1, OTHER).unwrap(), id);
+        disk = MemDisk::default();
+        disk.room = Some(10);
+        assert_eq!(open(&mut disk, 1, ID), Err(MetaError::Disk(DiskError::Full)));
+        assert!(!disk.has(META_PROPERTIES));
+    }
+}

@@ -53,3 +53,53 @@ impl ProducerIds {
         (self.reserved_end > 0).then_some(MetadataRecord::ProducerIdsReserved { end: self.reserved_end })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use skerry_core::record::crc32c;
+
+    use super::super::mem_disk::MemDisk;
+    use super::*;
+
+    fn open(disk: &mut MemDisk) -> (MetadataLog, ProducerIds) {
+        let mut ids = ProducerIds::default();
+        let (log, _) = MetadataLog::open(disk, crc32c, &mut |record| {
+            if let MetadataRecord::ProducerIdsReserved { end } = record {
+                ids.on_reserved(end);
+            }
+        })
+        .unwrap();
+        (log, ids)
+    }
+
+    #[test]
+    fn a_block_is_synced_before_its_first_id() {
+        let mut disk = MemDisk::default();
+        let (mut log, mut ids) = open(&mut disk);
+        let before = disk.syncs;
+        for id in 0..2 * BLOCK_IDS {
+            assert_eq!(ids.next(&mut disk, &mut log), Ok(id));
+            assert_eq!(i64::from(disk.syncs - before), id / BLOCK_IDS + 1);
+        }
+        // What was reserved is never given out by another start.
+        let (mut log, mut ids) = open(&mut disk);
+        assert_eq!(ids.next(&mut disk, &mut log), Ok(2 * BLOCK_IDS));
+        assert_eq!(ids.end(), 3 * BLOCK_IDS);
+        assert_eq!(
+            ids.record(),
+            Some(MetadataRecord::ProducerIdsReserved { end: 3 * BLOCK_IDS })
+        );
+    }
+
+    #[test]
+    fn nothing_is_given_out_of_a_block_that_is_not_durable() {
+        let mut disk = MemDisk::default();
+        let (mut log, mut ids) = open(&mut disk);
+        disk.sync_fails = true;
+        assert_eq!(ids.next(&mut disk, &mut log), Err(MetadataError::Failed));
+        disk.sync_fails = false;
+        assert_eq!(ids.next(&mut disk, &mut log), Err(MetadataError::Failed));
+        assert_eq!(log.tidy(&mut disk, &|_| ()), Ok(true));
+        assert_eq!(ids.next(&mut disk, &mut log), Ok(0));
+    }
+}
