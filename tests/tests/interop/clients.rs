@@ -83,12 +83,12 @@ pub struct Broker {
 }
 
 impl Broker {
-    pub fn start() -> Self {
+    /// With topics of four partitions when they are made by being named, and new groups that wait this long for more members.
+    pub fn start(initial_rebalance_delay_ms: u32) -> Self {
         let data = TempDir::new();
         let Ok(bootstrap) = env::var("SKERRY_BOOTSTRAP") else {
-            let skerry = Start::new(data.path())
-                .with(&["num.partitions=4", "group.initial.rebalance.delay.ms=0"])
-                .start();
+            let delay = format!("group.initial.rebalance.delay.ms={initial_rebalance_delay_ms}");
+            let skerry = Start::new(data.path()).with(&["num.partitions=4", &delay]).start();
             return Self {
                 bootstrap: skerry.address.to_string(),
                 _skerry: Some(skerry),

@@ -164,7 +164,7 @@ fn listen(
 }
 
 pub fn a_member_is_killed(client: Client) {
-    let broker = Broker::start();
+    let broker = Broker::start(0);
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .expect("a clock")
