@@ -21,7 +21,7 @@ pub(super) fn open(input: &mut Input<'_>, window: &mut Window<'_>) -> Result<(),
     Ok(())
 }
 
-/// One block. References farther back than the window do not come from any known encoder and are refused.
+/// One block. References farther back than the window, which is longer than any client's batch by default, are refused.
 fn block(input: &mut Input<'_>, window: &mut Window<'_>) -> Result<(), End> {
     let bytes = length(input)?;
     window.forget();

@@ -145,6 +145,30 @@ fn what_other_encoders_made_is_opened() {
     }
 }
 
+/// What franz-go sends: the whole batch as one block, with references over hundreds of KiB (klauspost's encoder).
+#[test]
+fn a_raw_snappy_block_may_refer_far_back() {
+    let literal = noise(700_000);
+    let (distance, bytes) = (650_000u32, 64);
+    let mut block = vec![];
+    let mut length = literal.len() + bytes;
+    while length >= 0x80 {
+        block.push(length as u8 | 0x80);
+        length >>= 7;
+    }
+    block.push(length as u8);
+    // A literal whose length takes three bytes, then a copy whose distance takes four.
+    block.push(62 << 2);
+    block.extend(&(literal.len() as u32 - 1).to_le_bytes()[..3]);
+    block.extend(&literal);
+    block.push((bytes as u8 - 1) << 2 | 3);
+    block.extend(distance.to_le_bytes());
+
+    let opened = open(&mut Unpacker::new(), Compression::Snappy, &block).unwrap();
+    let from = literal.len() - distance as usize;
+    assert!(opened == [&literal[..], &literal[from..from + bytes]].concat());
+}
+
 #[test]
 fn two_frames_are_opened_one_after_the_other() {
     let mut unpacker = Unpacker::new();

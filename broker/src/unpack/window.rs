@@ -5,8 +5,8 @@ use core::ops::ControlFlow;
 use super::input::Input;
 use super::{End, UnpackError};
 
-/// As far back as LZ4 and Snappy encoders refer (gzip needs half of it).
-pub(super) const WINDOW_BYTES: usize = 64 * 1024;
+/// As far back as encoders refer: LZ4 64 KiB, and a raw Snappy block of franz-go, which is a whole batch, as far as that is long.
+pub(super) const WINDOW_BYTES: usize = 1024 * 1024;
 /// Bytes that are shown at once.
 const SHOW_BYTES: usize = 8 * 1024;
 
