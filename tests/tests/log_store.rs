@@ -5,7 +5,7 @@ mod log_rig;
 use log_rig::{Rig, settings};
 use skerry_broker::config::{Flush, TimestampType};
 use skerry_broker::log::{AppendError, ColdRange, EpochEnd, LogSettings, OffsetSpec, ReadError};
-use skerry_core::time::{Instant, Timestamp};
+use skerry_core::time::{Instant, Millis, Timestamp};
 use skerry_net::host::{Disk, DiskError, OpenMode};
 use skerry_tests::fault_disk::{Behaviour, Call};
 
@@ -595,11 +595,21 @@ fn one_flush_at_a_time_carries_what_came_before_it_began() {
         rig.later();
     }
     assert_eq!(rig.advanced, [(a, 1)], "what came after it began goes with the next");
+    // After a slow flush those that it has answered come again, and the next one waits for them.
+    assert!(!rig.flusher.is_busy());
+    let rested = rig.flusher.deadline(&rig.logs);
+    assert_eq!(rested, rig.now + Millis(10));
+    rig.append(a, 1, 1).unwrap();
+    rig.flusher.want(a);
+    rig.turn();
+    assert!(!rig.flusher.is_busy());
+    rig.now = rested;
+    rig.turn();
     while rig.flusher.is_busy() {
         rig.later();
     }
     rig.advanced.sort_unstable();
-    assert_eq!(rig.advanced, [(a, 1), (a, 2), (b, 1)]);
+    assert_eq!(rig.advanced, [(a, 1), (a, 3), (b, 1)]);
     assert_eq!(rig.flusher.deadline(&rig.logs), Instant::NEVER, "idle costs nothing");
 }
 

@@ -4,6 +4,9 @@
 //! meanwhile goes with the next one, so the slower the card, the more each flush carries. A partition's end moves when its
 //! directory and all its files, oldest first, are synced; nothing counts by halves.
 //!
+//! After a slow flush comes a short rest. Producers whose replies it freed send their next batches at once, but after those that came
+//! during the flush: without the rest the next flush would carry the few that were early, and all others would wait for two.
+//!
 //! The same code serves a host that syncs at once and one that says later how it went.
 
 use skerry_core::time::{Instant, Millis};
@@ -56,6 +59,13 @@ const SYNCS_MAX: usize = 16;
 
 /// Partitions that go with one flush only because they are dirty: those that are waited for must not wait for a thousand more.
 const AGED_MAX: usize = 64;
+
+/// A flush that took so long is followed by a rest. A quicker one is not: the loop sleeps in milliseconds.
+const SLOW: Millis = Millis(8);
+/// A rest is this part of the flush before it,
+const REST_SHARE: u64 = 8;
+/// and no longer than a client needs to come again.
+const REST_MAX: u64 = 10;
 
 /// Another owner's file.
 #[derive(Clone, Copy, Debug)]
@@ -123,6 +133,10 @@ pub struct Flusher {
     stage: Stage,
     /// Flushes that were begun.
     begun: u64,
+    /// When the last one began.
+    begun_at: Instant,
+    /// No flush begins before.
+    rest_until: Instant,
 }
 
 impl Flusher {
@@ -141,6 +155,8 @@ impl Flusher {
             jobs: [None; SYNCS_MAX],
             stage: Stage::Idle,
             begun: 0,
+            begun_at: Instant::default(),
+            rest_until: Instant::default(),
         }
     }
 
@@ -221,15 +237,17 @@ impl Flusher {
     }
 
     /// When [`Flusher::turn`] must be called again: [`Instant::NEVER`] while a flush is under way (its completion comes first) and
-    /// while nothing is dirty, the past when somebody waits, else when the oldest dirty bytes are due.
+    /// while nothing is dirty, the past or the end of a rest when somebody waits, else when the oldest dirty bytes are due.
     #[must_use]
     pub fn deadline(&self, logs: &Logs) -> Instant {
         let waits = !self.wanted.is_empty()
             || !logs.urgent.is_empty()
             || logs.files.is_pressed()
             || self.registered.iter().any(|registered| registered.wanted);
-        if !logs.failures.is_empty() || (waits && !self.is_busy()) {
-            Instant::from_micros(0)
+        if !logs.failures.is_empty() {
+            Instant::default()
+        } else if waits && !self.is_busy() {
+            self.rest_until
         } else if self.is_busy() {
             Instant::NEVER
         } else {
@@ -259,16 +277,18 @@ impl Flusher {
     /// Begins a flush when one is due and none is under way; goes on with one that the host had no room for. Call it at the end
     /// of each turn of the loop.
     pub fn turn<D: Disk>(&mut self, disk: &mut D, logs: &mut Logs, now: Instant, each: &mut dyn FnMut(Flushed)) {
-        self.go_on(disk, logs, each);
-        if self.stage == Stage::Idle {
+        self.go_on(disk, logs, now, each);
+        if self.stage == Stage::Idle && now >= self.rest_until {
             let aged = self.oldest_due(logs) <= now || logs.files.is_pressed();
+            self.begun_at = now;
             self.begin(logs, aged);
-            self.go_on(disk, logs, each);
+            self.go_on(disk, logs, now, each);
         }
         tell_failures(logs, each);
     }
 
-    /// Takes a completion, then does as [`Flusher::turn`] does; false when it is not the flusher's.
+    /// Takes a completion, which may end the flush; false when it is not the flusher's. The next flush begins only with
+    /// [`Flusher::turn`], so that it carries what this turn of the loop still brings.
     pub fn on_done<D: Disk>(
         &mut self,
         disk: &mut D,
@@ -284,7 +304,8 @@ impl Flusher {
         if let Some(job) = self.jobs.get_mut(number).and_then(Option::take) {
             self.ended(disk, logs, job, done.result);
         }
-        self.turn(disk, logs, now, each);
+        self.go_on(disk, logs, now, each);
+        tell_failures(logs, each);
         true
     }
 
@@ -349,7 +370,7 @@ impl Flusher {
     }
 
     /// Starts what can be started, and ends the flush when nothing is left to wait for.
-    fn go_on<D: Disk>(&mut self, disk: &mut D, logs: &mut Logs, each: &mut dyn FnMut(Flushed)) {
+    fn go_on<D: Disk>(&mut self, disk: &mut D, logs: &mut Logs, now: Instant, each: &mut dyn FnMut(Flushed)) {
         loop {
             let idle = self.jobs.iter().all(Option::is_none);
             let more = match self.stage {
@@ -360,6 +381,10 @@ impl Flusher {
                 Stage::Ending => {
                     if idle {
                         self.end(disk, logs, each);
+                        let took = now.since(self.begun_at);
+                        if took >= SLOW {
+                            self.rest_until = now + Millis((took.0 / REST_SHARE).min(REST_MAX));
+                        }
                     }
                     false
                 }
