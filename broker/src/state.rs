@@ -15,7 +15,7 @@ use crate::handler::produce::Produced;
 use crate::holds::{HoldIx, Holds};
 use crate::ids::{ConnId, PartitionIx, TopicIx};
 use crate::log::{Flusher, LogLimits, LogPolicy, Logs, SyncFile};
-use crate::topics::{Catalog, OpenError, TopicTable};
+use crate::topics::{Catalog, OpenError};
 use crate::waiters::Waiters;
 
 /// Every table.
@@ -146,7 +146,7 @@ impl State {
         vec![
             (
                 "topics",
-                TopicTable::memory_bytes(limits.topics, limits.partitions),
+                Catalog::memory_bytes(limits.topics, limits.partitions),
                 "skerry.limits.topics, skerry.limits.partitions",
             ),
             (
@@ -164,7 +164,13 @@ impl State {
                 "skerry.limits.groups, skerry.limits.members, skerry.limits.group.bytes",
             ),
             ("offsets", offsets, "skerry.limits.offsets"),
-            ("results", partitions * results, "one request over every partition"),
+            (
+                "results",
+                partitions * results
+                    + partitions.max(limits.topics as usize) * size_of::<Answer>()
+                    + 2 * Queue::<u32>::bytes(limits.partitions),
+                "one request over every partition",
+            ),
         ]
     }
 
@@ -310,4 +316,4 @@ impl State {
 }
 
 /// A wall clock before this (2026-01-01) was never set: the machine has no clock that runs without power.
-const CLOCK_FLOOR: Timestamp = Timestamp(1_767_225_600_000);
+pub const CLOCK_FLOOR: Timestamp = Timestamp(1_767_225_600_000);

@@ -23,7 +23,7 @@ use crate::config::{CleanupPolicy, Flush};
 use crate::crc;
 use crate::ids::PartitionIx;
 use crate::log::{AppendError, AppendParams};
-use crate::state::State;
+use crate::state::{CLOCK_FLOOR, State};
 
 /// What became of one partition's batch.
 #[derive(Clone, Copy, Debug)]
@@ -169,7 +169,7 @@ fn append<H: Host>(
         produce_version: header.version,
         transactions: false,
         keys_required: topic.config.cleanup_policy(&config.topic) != CleanupPolicy::Delete,
-        timestamps: topic.config.timestamps(&config.topic, cx.wall.0),
+        timestamps: topic.config.timestamps(&config.topic, cx.wall, CLOCK_FLOOR),
     };
     let batch = match validate(records, &rules, crc::CRC32C) {
         Ok(batch) => batch,

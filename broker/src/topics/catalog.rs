@@ -223,6 +223,15 @@ impl Catalog {
         Ok(catalog)
     }
 
+    /// Bytes that [`Catalog::open`] takes for so many topics and partitions.
+    #[must_use]
+    pub const fn memory_bytes(topics: u32, partitions: u32) -> usize {
+        TopicTable::memory_bytes(topics, partitions)
+            + MetadataLog::MEMORY_BYTES
+            + size_of::<Self>()
+            + topics as usize * size_of::<TopicIx>()
+    }
+
     /// Adds the topics and partitions that only the directories tell of to those that were replayed, and remembers them.
     fn adopt<H: Disk + Clock>(
         &mut self,

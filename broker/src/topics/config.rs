@@ -5,6 +5,8 @@
 
 use core::fmt::Write as _;
 
+use skerry_core::time::Timestamp;
+
 use crate::config::{CleanupPolicy, CompressionType, TimestampType, TopicDefaults};
 use crate::log::LogSettings;
 
@@ -388,15 +390,16 @@ impl TopicConfig {
         u32::try_from(self.number(ConfigKey::MaxMessageBytes, defaults)).unwrap_or(0)
     }
 
-    /// Earliest and latest timestamp that a record may bear when it is `now`; `None` where the broker's time counts.
+    /// Earliest and latest timestamp that a record may bear when it is `now`. `None` for any: where the broker's time counts, and
+    /// where the broker does not know the time, for its clock is before `floor` and was never set.
     #[must_use]
-    pub fn timestamps(&self, defaults: &TopicDefaults, now: i64) -> Option<(i64, i64)> {
-        if self.timestamp_type(defaults) == TimestampType::LogAppendTime {
+    pub fn timestamps(&self, defaults: &TopicDefaults, now: Timestamp, floor: Timestamp) -> Option<(i64, i64)> {
+        if now < floor || self.timestamp_type(defaults) == TimestampType::LogAppendTime {
             return None;
         }
         let before = self.number(ConfigKey::MessageTimestampBeforeMaxMs, defaults);
         let after = self.number(ConfigKey::MessageTimestampAfterMaxMs, defaults);
-        Some((now.saturating_sub(before), now.saturating_add(after)))
+        Some((now.0.saturating_sub(before), now.0.saturating_add(after)))
     }
 
     /// `message.timestamp.type`.
@@ -617,11 +620,14 @@ mod tests {
         };
         assert_eq!(topic.log_settings(&broker), want);
         assert_eq!(topic.max_message_bytes(&broker), 555);
-        assert_eq!(topic.timestamps(&broker, 1000), None);
+        let (now, floor) = (Timestamp(1000), Timestamp(1000));
+        assert_eq!(topic.timestamps(&broker, now, floor), None);
+        let plain = TopicConfig::default();
         assert_eq!(
-            TopicConfig::default().timestamps(&broker, 1000),
+            plain.timestamps(&broker, now, floor),
             Some((1000 - i64::MAX, 3_601_000))
         );
+        assert_eq!(plain.timestamps(&broker, now, Timestamp(1001)), None);
     }
 
     #[test]

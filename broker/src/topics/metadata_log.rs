@@ -76,6 +76,9 @@ pub struct MetadataLog {
 }
 
 impl MetadataLog {
+    /// Bytes that it takes. The window through which it is read at start is given back.
+    pub const MEMORY_BYTES: usize = FRAME_HEAD_BYTES + RECORD_BYTES_MAX;
+
     /// Opens or makes the file and replays it into `each`: a torn tail is cut, what is damaged is passed over with one line. All that was
     /// replayed is durable then.
     ///
@@ -125,7 +128,7 @@ impl MetadataLog {
             crc,
             end: scanned.end,
             size: disk.len(file)?,
-            staged: vec![0; FRAME_HEAD_BYTES + RECORD_BYTES_MAX].into_boxed_slice(),
+            staged: vec![0; Self::MEMORY_BYTES].into_boxed_slice(),
             staged_bytes: 0,
             mark: 0,
             // Damage is dropped by the first look; else a look at the size is worth it now and then.
