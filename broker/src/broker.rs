@@ -435,6 +435,9 @@ impl<H: Host> Broker<H> {
                 before,
                 after: conn.cost,
             });
+            if !self.state.gone.is_empty() {
+                self.answer_for_deleted();
+            }
             match turn {
                 Turn::Again => drop(self.ready.push(slot)),
                 Turn::Waiting => {}
@@ -458,6 +461,25 @@ impl<H: Host> Broker<H> {
         {
             self.timers.arm(self.owners.trim, now + TRIM_AFTER);
         }
+    }
+
+    /// Answers who waits on partitions that the last turn deleted, before another turn can use their slots again; then their files go.
+    fn answer_for_deleted(&mut self) {
+        let Self {
+            host,
+            state,
+            conns,
+            ready,
+            buffers,
+            scratch,
+            ..
+        } = self;
+        let mut wakes = Wakes::of(state, conns, ready, buffers, scratch);
+        while let Some(ix) = wakes.rest.gone.pop() {
+            let ix = PartitionIx(ix);
+            wakes.rest.on_lost(ix, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
+        }
+        state.logs.purge(host);
     }
 
     /// Wakes those who stand in line for a buffer, as many as there are free ones.
@@ -501,12 +523,6 @@ impl<H: Host> Broker<H> {
         wakes
             .flusher
             .turn(host, wakes.logs, now, &mut |flushed| wakes.rest.on_flushed(flushed));
-        let deleted = !wakes.rest.gone.is_empty();
-        while let Some(ix) = wakes.rest.gone.pop() {
-            wakes
-                .rest
-                .on_lost(PartitionIx(ix), ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
-        }
         while let Some(ix) = wakes.rest.moved.pop() {
             wakes.rest.wake_fetches(PartitionIx(ix));
         }
@@ -516,9 +532,6 @@ impl<H: Host> Broker<H> {
             timers.cancel(owners.flush);
         } else {
             timers.arm(owners.flush, flush_due);
-        }
-        if deleted {
-            state.logs.purge(host);
         }
         state.mend_metadata(host, now);
         while let Some(conn) = state.coordinator.next_wake() {

@@ -48,7 +48,7 @@ pub struct State {
     pub listed: Vec<Listed>,
     /// Room for the answers of one request that changes several things.
     answers: Vec<Answer>,
-    /// Partitions that were deleted in this pass: who waits on them is answered at its end.
+    /// Partitions that this turn deleted: who waits on them is answered after it.
     pub gone: Queue<u32>,
     /// When a failed metadata log may be rewritten again.
     mend_at: Instant,
@@ -282,7 +282,7 @@ impl State {
         self.answers = answers;
     }
 
-    /// Takes a topic whose deletion is durable out of every table; who waits on its partitions is answered at the end of the pass.
+    /// Takes a topic whose deletion is durable out of every table; who waits on its partitions is answered after this turn.
     pub fn forget_topic<D: Disk>(&mut self, disk: &mut D, now: Instant, ix: TopicIx) {
         let Some(id) = self.topics.get(ix).map(|topic| topic.id) else {
             return;
