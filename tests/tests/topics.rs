@@ -1253,6 +1253,8 @@ fn topics_outlive_the_loss_of_the_metadata_log() {
         } else {
             std::fs::remove_file(&path).unwrap();
         }
+        // A directory that only looks like a partition's does no harm.
+        std::fs::create_dir(dir.path().join("backup-20261130")).unwrap();
         let second = broker(&dir, &[]);
         let mut client = Client::connect(second.address);
         let names: Vec<_> = metadata(&mut client, 13, None, false)

@@ -240,6 +240,16 @@ impl Catalog {
         strangers: HashMap<TopicName, i32>,
     ) {
         for (name, partitions) in strangers {
+            let others = topics.values().filter(|topic| topic.name != name);
+            let (count, sum) = others.fold((1u32, partitions), |(count, sum), topic| {
+                (count.saturating_add(1), sum.saturating_add(topic.partitions))
+            });
+            if !self.table.has_room(count, sum.unsigned_abs()) {
+                warn!(
+                    "there is no room for {partitions} partitions of {name}, which directories tell of; they are left alone"
+                );
+                continue;
+            }
             warn!("topic {name} is taken in again with {partitions} partitions, as its directories tell");
             let known = topics.iter_mut().find(|(_, topic)| topic.name == name);
             let record = match known {
