@@ -13,7 +13,7 @@ use skerry_core::api::produce::{
 };
 use skerry_core::error_code::ErrorCode;
 use skerry_core::header::RequestHeader;
-use skerry_core::record::{BatchError, Rules, validate};
+use skerry_core::record::{BatchError, Compression, Rules, validate};
 use skerry_core::time::Millis;
 use skerry_core::wire::{Array, Full, Items, Message, Reader, Records, SliceWriter};
 use skerry_net::host::Host;
@@ -24,6 +24,7 @@ use crate::crc;
 use crate::ids::PartitionIx;
 use crate::log::{AppendError, AppendParams};
 use crate::state::{CLOCK_FLOOR, State};
+use crate::unpack::UnpackError;
 
 /// What became of one partition's batch.
 #[derive(Clone, Copy, Debug)]
@@ -180,6 +181,19 @@ fn append<H: Host>(
             });
         }
     };
+    if rules.keys_required && batch.header().attributes.compression() != Ok(Compression::None) {
+        let index = match logs.keyless_record(&batch) {
+            Ok(index) => index,
+            Err(UnpackError::TooLarge) => return Err(ErrorCode::MESSAGE_TOO_LARGE),
+            Err(UnpackError::Malformed | UnpackError::Stopped) => return Err(ErrorCode::CORRUPT_MESSAGE),
+        };
+        if let Some(why) = index.map(|index| BatchError::NoKey { index }) {
+            return Ok(Produced {
+                why: Some(why),
+                ..Produced::refused(why.code())
+            });
+        }
+    }
     let params = AppendParams {
         now: cx.now,
         wall: cx.wall,

@@ -30,12 +30,13 @@ pub use types::{
     ReadRange,
 };
 
+use skerry_core::record::Batch;
 use skerry_core::time::Timestamp;
 use skerry_net::host::{Disk, DiskError, FileId, OpenMode};
 use skerry_net::queue::Queue;
 
 use crate::ids::PartitionIx;
-use crate::unpack::Unpacker;
+use crate::unpack::{UnpackError, Unpacker};
 use files::{Files, Owner};
 use find::Rebuild;
 use partition::{Health, Mark, Names, Partition};
@@ -247,6 +248,13 @@ impl Logs {
     #[must_use]
     pub fn bytes(&self, ix: PartitionIx) -> u64 {
         self.partition(ix).map_or(0, |partition| partition.bytes)
+    }
+
+    /// The first record of a batch that has no key, by its number in the batch: for topics that need keys.
+    ///
+    /// Errors: the batch cannot be opened. Cost: unpacks a compressed batch, up to the unpacker's bound.
+    pub fn keyless_record(&mut self, batch: &Batch<'_>) -> Result<Option<u32>, UnpackError> {
+        records::keyless(&mut self.unpacker, batch)
     }
 
     /// Whether a partition takes writes; false after the disk failed on it.

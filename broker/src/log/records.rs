@@ -1,14 +1,14 @@
-//! The one record in a batch that ListOffsets looks for.
+//! The one record that is looked for in a batch: by its time for ListOffsets, or for having no key.
 
 use core::ops::ControlFlow;
 use std::io::IoSliceMut;
 
-use skerry_core::record::{BATCH_HEADER_BYTES, Compression, TimestampType};
+use skerry_core::record::{BATCH_HEADER_BYTES, Batch, Compression, TimestampType};
 use skerry_net::host::{Disk, FileId};
 
 use super::find::Located;
 use super::{ColdRange, ReadError};
-use crate::unpack::{Source, Stopped, Unpacker};
+use crate::unpack::{Source, Stopped, UnpackError, Unpacker};
 
 /// The first record of a batch that is at `log_start` or after it and whose timestamp is `target` or later: its offset and time.
 ///
@@ -38,7 +38,8 @@ pub(super) fn find<D: Disk>(
         end: u64::from(batch.end()),
         error: None,
     };
-    let mut scan = Scan::new(header.base_offset, header.base_timestamp, target, log_start);
+    let want = Want::Time { target, log_start };
+    let mut scan = Scan::new(header.base_offset, header.base_timestamp, want);
     let opened = unpacker.open(codec, &mut source, &mut |bytes| scan.feed(bytes));
     if let Some(error) = source.error {
         return Err(error);
@@ -47,6 +48,17 @@ pub(super) fn find<D: Disk>(
         log::warn!("a batch at offset {} cannot be opened: {error:?}", header.base_offset);
     }
     Ok(scan.found.unwrap_or(whole))
+}
+
+/// The first record without a key, by its number in the batch.
+///
+/// Errors: the batch cannot be opened.
+pub(super) fn keyless(unpacker: &mut Unpacker, batch: &Batch<'_>) -> Result<Option<u32>, UnpackError> {
+    let codec = batch.header().attributes.compression();
+    let codec = codec.map_err(|_| UnpackError::Malformed)?;
+    let mut scan = Scan::new(0, 0, Want::NoKey);
+    unpacker.open(codec, &mut batch.payload(), &mut |bytes| scan.feed(bytes))?;
+    Ok(scan.found.and_then(|(number, _)| u32::try_from(number).ok()))
 }
 
 /// The bytes after a batch's header, as far as they are in memory.
@@ -91,15 +103,25 @@ impl<D: Disk> Source for Payload<'_, D> {
     }
 }
 
-/// What comes next in the bytes of a record. Shape: length varint ‖ attributes i8 ‖ timestamp delta varlong ‖ offset delta varint ‖ the
-/// rest, which is passed over.
+/// What comes next in the bytes of a record. Shape: length varint ‖ attributes i8 ‖ timestamp delta varlong ‖ offset delta varint ‖ key
+/// length varint (−1: no key) ‖ the rest, which is passed over.
 #[derive(Clone, Copy, Debug)]
 enum Field {
     Length,
     Attributes,
     Timestamp,
     Offset,
+    Key,
     Rest,
+}
+
+/// What is looked for.
+#[derive(Clone, Copy, Debug)]
+enum Want {
+    /// The first at `log_start` or after it whose time is `target` or later.
+    Time { target: i64, log_start: i64 },
+    /// The first without a key.
+    NoKey,
 }
 
 /// Looks at records as their bytes come by, cut anywhere.
@@ -107,29 +129,29 @@ enum Field {
 struct Scan {
     base_offset: i64,
     base_timestamp: i64,
-    target: i64,
-    log_start: i64,
+    want: Want,
     field: Field,
     /// The varint that is being read, and its bits so far.
     raw: u64,
     bits: u32,
     /// Bytes of the record that are still to come.
     left: u64,
+    offset: i64,
     timestamp: i64,
     found: Option<(i64, i64)>,
 }
 
 impl Scan {
-    const fn new(base_offset: i64, base_timestamp: i64, target: i64, log_start: i64) -> Self {
+    const fn new(base_offset: i64, base_timestamp: i64, want: Want) -> Self {
         Self {
             base_offset,
             base_timestamp,
-            target,
-            log_start,
+            want,
             field: Field::Length,
             raw: 0,
             bits: 0,
             left: 0,
+            offset: 0,
             timestamp: 0,
             found: None,
         }
@@ -186,16 +208,29 @@ impl Scan {
                 self.field = Field::Offset;
             }
             Field::Offset => {
-                let offset = self.base_offset.saturating_add(value);
-                if self.timestamp >= self.target && offset >= self.log_start {
-                    self.found = Some((offset, self.timestamp));
-                    return ControlFlow::Break(());
+                self.offset = self.base_offset.saturating_add(value);
+                if let Want::Time { target, log_start } = self.want
+                    && self.timestamp >= target
+                    && self.offset >= log_start
+                {
+                    return self.find();
+                }
+                self.field = Field::Key;
+            }
+            Field::Key => {
+                if matches!(self.want, Want::NoKey) && value < 0 {
+                    return self.find();
                 }
                 self.field = if self.left == 0 { Field::Length } else { Field::Rest };
             }
             Field::Attributes | Field::Rest => {}
         }
         ControlFlow::Continue(())
+    }
+
+    const fn find(&mut self) -> ControlFlow<()> {
+        self.found = Some((self.offset, self.timestamp));
+        ControlFlow::Break(())
     }
 }
 
@@ -225,11 +260,35 @@ mod tests {
                     .zip(times)
                     .find(|(offset, time)| *time >= target && *offset >= log_start);
                 for piece in 1..40 {
-                    let mut scan = Scan::new(1000, times[0], target, log_start);
+                    let mut scan = Scan::new(1000, times[0], Want::Time { target, log_start });
                     let _ = payload.chunks(piece).try_for_each(|bytes| scan.feed(bytes));
                     assert_eq!(scan.found, expected, "target {target} from {log_start} by {piece}");
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_record_without_a_key_is_found_wherever_it_is() {
+        for keyless in 0..4u32 {
+            let mut buffer = [0; 1024];
+            let mut builder = BatchBuilder::new(&mut buffer).unwrap();
+            for n in 0..3 {
+                // An empty key is a key.
+                let key: Option<&[u8]> = if n == keyless {
+                    None
+                } else {
+                    Some(if n == 0 { b"" } else { b"key" })
+                };
+                builder.push(Timestamp(5), key, Some(b"value"), &[]).unwrap();
+            }
+            let batch = builder.finish(crc32c);
+            let found = keyless_in(&Batch::only(batch).unwrap());
+            assert_eq!(found, (keyless < 3).then_some(keyless));
+        }
+    }
+
+    fn keyless_in(batch: &Batch<'_>) -> Option<u32> {
+        super::keyless(&mut Unpacker::new(), batch).unwrap()
     }
 }
