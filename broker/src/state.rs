@@ -9,7 +9,7 @@ use crate::config::{Config, Flush, Limits};
 use crate::coordinator::{Coordinator, Journal};
 use crate::crc;
 use crate::handler::answers::Answer;
-use crate::handler::fetch::Fetched;
+use crate::handler::fetch;
 use crate::handler::list_offsets::Listed;
 use crate::handler::produce::Produced;
 use crate::holds::{HoldIx, Holds};
@@ -43,7 +43,7 @@ pub struct State {
     /// Room for the results of one produce.
     pub produced: Vec<Produced>,
     /// Room for the results of one fetch.
-    pub fetched: Vec<Fetched>,
+    pub fetched: fetch::Room,
     /// Room for the results of one ListOffsets.
     pub listed: Vec<Listed>,
     /// Room for the answers of one request that changes several things.
@@ -120,7 +120,8 @@ impl State {
             waiters: Waiters::new(connections * WAITERS_PER_CONNECTION, connections, partitions),
             moved: Queue::new(limits.partitions),
             produced: Vec::with_capacity(partitions),
-            fetched: Vec::with_capacity(partitions),
+            // Half of a small buffer: the rest of the reply goes with it.
+            fetched: fetch::Room::new(partitions, limits.small_buffer_bytes as usize / 2),
             listed: Vec::with_capacity(partitions),
             answers: Vec::with_capacity(partitions.max(limits.topics as usize)),
             gone: Queue::new(limits.partitions),
@@ -142,7 +143,7 @@ impl State {
         let limits = &config.limits;
         let (connections, partitions) = (limits.connections as usize, limits.partitions as usize);
         let (groups, offsets) = Coordinator::memory_bytes(config);
-        let results = size_of::<Produced>() + size_of::<Fetched>() + size_of::<Listed>();
+        let results = size_of::<Produced>() + size_of::<fetch::Fetched>() + size_of::<Listed>();
         vec![
             (
                 "topics",

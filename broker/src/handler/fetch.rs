@@ -1,10 +1,12 @@
-//! Fetch (key 1): where the wanted bytes lie in the log files; the bytes themselves are sent from there.
+//! Fetch (key 1): where the wanted bytes lie in the log files; the bytes themselves are sent from there, but for a few, which go
+//! with the reply.
 //!
 //! Answered in versions 4–17. 5 log start offset · 7 sessions (KIP-227), answered with session id 0: every fetch is a full one ·
 //! 9 current leader epoch (KIP-320) · 11 rack · 12 flexible · 13 topic ids (KIP-516) · 15 replica state · 16 node endpoints (KIP-951)
 //! · 17 directory ids. Left out: sessions, followers, diverging epochs.
 
 use core::cell::Cell;
+use std::io::IoSliceMut;
 
 use skerry_core::api::fetch::{
     FetchPartition, FetchRequest, FetchResponse, FetchTopic, FetchableTopicResponse, PartitionData,
@@ -13,7 +15,7 @@ use skerry_core::error_code::ErrorCode;
 use skerry_core::header::RequestHeader;
 use skerry_core::time::Millis;
 use skerry_core::wire::{Array, Full, Items, Records};
-use skerry_net::host::Host;
+use skerry_net::host::{Disk, Host};
 
 use super::{Context, Out, Outcome, Parking};
 use crate::ids::PartitionIx;
@@ -27,6 +29,48 @@ pub struct Fetched {
     high_watermark: i64,
     log_start: i64,
     bytes: u32,
+    /// Where in [`Room::inlined`] the bytes begin, when they go with the reply.
+    inlined: Option<usize>,
+}
+
+/// Room for the results of one fetch.
+#[derive(Debug, Default)]
+pub struct Room {
+    results: Vec<Fetched>,
+    /// Records that go with the reply.
+    inlined: Vec<u8>,
+    /// Bytes of records, wherever they are.
+    total: u64,
+}
+
+impl Room {
+    /// For so many partitions, and for so many bytes of records that go with the reply.
+    #[must_use]
+    pub fn new(partitions: usize, inlined: usize) -> Self {
+        Self {
+            results: Vec::with_capacity(partitions),
+            inlined: Vec::with_capacity(inlined),
+            total: 0,
+        }
+    }
+
+    /// Reads a short range that is in memory, so that it leaves in one call and one packet with the reply: to send it from the file
+    /// takes four. None when it does not fit or must be waited for.
+    fn inline<D: Disk>(&mut self, disk: &mut D, range: &ReadRange) -> Option<usize> {
+        let (start, bytes) = (self.inlined.len(), range.bytes as usize);
+        if bytes > self.inlined.capacity() - start {
+            return None;
+        }
+        self.inlined.resize(start + bytes, 0);
+        let place = self.inlined.get_mut(start..).unwrap_or_default();
+        match disk.read_cached(range.file, range.position, &mut [IoSliceMut::new(place)]) {
+            Ok(read) if read == bytes => Some(start),
+            _ => {
+                self.inlined.truncate(start);
+                None
+            }
+        }
+    }
 }
 
 impl Fetched {
@@ -37,6 +81,7 @@ impl Fetched {
             high_watermark: -1,
             log_start: -1,
             bytes: 0,
+            inlined: None,
         }
     }
 }
@@ -45,7 +90,7 @@ impl Fetched {
 ///
 /// When full: more than [`crate::outbox::RANGES_MAX`] partitions with data, or no open file free: the further ones answer empty
 /// and are asked again by the client; no place to wait: answered at once with what there is.
-/// Cost: a lookup and one log search for each partition, no allocation, no record byte touched.
+/// Cost: a lookup and one log search for each partition, no allocation; no record byte touched but of short answers.
 pub fn handle<H: Host>(
     cx: &mut Context<'_, H>,
     header: &RequestHeader<'_>,
@@ -53,12 +98,14 @@ pub fn handle<H: Host>(
     out: &mut Out<'_>,
 ) -> Outcome {
     let partitions: usize = request.topics.iter().map(|t| t.partitions.len()).sum();
-    let mut results = core::mem::take(&mut cx.state.fetched);
-    results.clear();
-    let outcome = if partitions > results.capacity() {
+    let mut room = core::mem::take(&mut cx.state.fetched);
+    room.results.clear();
+    room.inlined.clear();
+    room.total = 0;
+    let outcome = if partitions > room.results.capacity() {
         Outcome::Close("more partitions in one fetch than there can be")
     } else {
-        fetch(cx, header, request, &mut results, out)
+        fetch(cx, header, request, &mut room, out)
     };
     // What did not go out with the reply is given back.
     if !matches!(outcome, Outcome::Reply) {
@@ -66,7 +113,7 @@ pub fn handle<H: Host>(
             cx.state.logs.release(cx.host, range);
         }
     }
-    cx.state.fetched = results;
+    cx.state.fetched = room;
     outcome
 }
 
@@ -74,11 +121,11 @@ fn fetch<H: Host>(
     cx: &mut Context<'_, H>,
     header: &RequestHeader<'_>,
     request: &FetchRequest<'_>,
-    results: &mut Vec<Fetched>,
+    room: &mut Room,
     out: &mut Out<'_>,
 ) -> Outcome {
     if request.session_id != 0 && request.session_epoch > 0 {
-        let none = Reply::over(request, &[]);
+        let none = Reply::over(request, room);
         let mut message = none.message();
         message.responses = Array::Slice(&[]);
         message.error_code = ErrorCode::FETCH_SESSION_ID_NOT_FOUND;
@@ -89,16 +136,15 @@ fn fetch<H: Host>(
         .max(0)
         .unsigned_abs()
         .min(cx.state.config.fetch_bytes_max);
-    let mut total: u64 = 0;
     let mut at_once = false;
     for topic in request.topics {
         for wanted in topic.partitions {
-            match read(cx, header, &topic, &wanted, budget, total == 0, out) {
+            match read(cx, header, &topic, &wanted, budget, room, out) {
                 Ok(found) => {
                     at_once |= found.error != ErrorCode::NONE;
-                    total += u64::from(found.bytes);
+                    room.total += u64::from(found.bytes);
                     budget = budget.saturating_sub(found.bytes);
-                    results.push(found);
+                    room.results.push(found);
                 }
                 Err(load) => return load,
             }
@@ -107,11 +153,11 @@ fn fetch<H: Host>(
     let until = cx
         .parked
         .map_or(cx.now + Millis::from_wire(request.max_wait_ms), |p| p.until);
-    let enough = total >= u64::from(request.min_bytes.max(0).unsigned_abs());
-    if !enough && !at_once && cx.now < until && park(cx, results) {
+    let enough = room.total >= u64::from(request.min_bytes.max(0).unsigned_abs());
+    if !enough && !at_once && cx.now < until && park(cx, &room.results) {
         return Outcome::Park(Parking { until, mark: 0 });
     }
-    out.reply(header, &Reply::over(request, results).message())
+    out.reply(header, &Reply::over(request, room).message())
 }
 
 /// Waits for more on every partition asked for. False when there is no place to wait.
@@ -135,7 +181,7 @@ fn read<H: Host>(
     topic: &FetchTopic<'_>,
     wanted: &FetchPartition,
     budget: u32,
-    first: bool,
+    room: &mut Room,
     out: &mut Out<'_>,
 ) -> Result<Fetched, Outcome> {
     let by_id = header.version >= 13;
@@ -160,14 +206,18 @@ fn read<H: Host>(
         return Ok(Fetched::refused(error));
     }
     let limit = wanted.partition_max_bytes.max(0).unsigned_abs().min(budget);
-    let range = match cx.state.logs.read(cx.host, ix, wanted.fetch_offset, limit, first) {
+    let range = match cx
+        .state
+        .logs
+        .read(cx.host, ix, wanted.fetch_offset, limit, room.total == 0)
+    {
         Ok(range) => range,
         Err(ReadError::Exhausted) => None,
         Err(ReadError::Cold(range)) => return Err(Outcome::Load(range)),
         Err(ReadError::OutOfRange) => return Ok(Fetched::refused(ErrorCode::OFFSET_OUT_OF_RANGE)),
         Err(ReadError::Storage) => return Ok(Fetched::refused(ErrorCode::KAFKA_STORAGE_ERROR)),
     };
-    let bytes = range.map_or(0, |range| keep(cx, range, out));
+    let (bytes, inlined) = range.map_or((0, None), |range| keep(cx, range, room, out));
     let ends = cx.state.logs.ends(ix);
     Ok(Fetched {
         partition: Some(ix),
@@ -175,31 +225,43 @@ fn read<H: Host>(
         high_watermark: ends.high_watermark,
         log_start: ends.log_start,
         bytes,
+        inlined,
     })
 }
 
-/// Adds the range to the reply, or gives it back when the reply can hold no more: its bytes then.
-fn keep<H: Host>(cx: &mut Context<'_, H>, range: ReadRange, out: &mut Out<'_>) -> u32 {
-    match out.push_range(range) {
-        Ok(()) => range.bytes,
-        Err(range) => {
-            cx.state.logs.release(cx.host, range);
-            0
-        }
+/// Takes the range's bytes into the reply, or adds the range to it: how many bytes, and where they were taken to. None when the reply
+/// can hold no more ranges.
+fn keep<H: Host>(
+    cx: &mut Context<'_, H>,
+    range: ReadRange,
+    room: &mut Room,
+    out: &mut Out<'_>,
+) -> (u32, Option<usize>) {
+    let inlined = room.inline(cx.host, &range);
+    let (bytes, unused) = match inlined {
+        Some(_) => (range.bytes, Some(range)),
+        None => match out.push_range(range) {
+            Ok(()) => (range.bytes, None),
+            Err(range) => (0, Some(range)),
+        },
+    };
+    if let Some(range) = unused {
+        cx.state.logs.release(cx.host, range);
     }
+    (bytes, inlined)
 }
 
 struct Reply<'r, 'f> {
     request: &'r FetchRequest<'f>,
-    results: &'r [Fetched],
+    room: &'r Room,
     topic: Cell<(FetchTopic<'f>, usize)>,
 }
 
 impl<'r, 'f> Reply<'r, 'f> {
-    fn over(request: &'r FetchRequest<'f>, results: &'r [Fetched]) -> Self {
+    fn over(request: &'r FetchRequest<'f>, room: &'r Room) -> Self {
         Self {
             request,
-            results,
+            room,
             topic: Cell::new((FetchTopic::default(), 0)),
         }
     }
@@ -246,7 +308,7 @@ impl<'a, 'f: 'a> Items<'a, PartitionData<'a>> for Reply<'_, 'f> {
 
     fn each(&'a self, _: usize, emit: &mut dyn FnMut(&PartitionData<'a>) -> Result<(), Full>) -> Result<(), Full> {
         let (topic, first) = self.topic.get();
-        let results = self.results.get(first..).unwrap_or_default();
+        let results = self.room.results.get(first..).unwrap_or_default();
         for (wanted, found) in topic.partitions.iter().zip(results) {
             emit(&PartitionData {
                 partition_index: wanted.partition,
@@ -256,10 +318,15 @@ impl<'a, 'f: 'a> Items<'a, PartitionData<'a>> for Reply<'_, 'f> {
                 log_start_offset: found.log_start,
                 aborted_transactions: Array::Null,
                 preferred_read_replica: -1,
-                records: if found.bytes > 0 {
-                    Records::Elsewhere(found.bytes)
-                } else {
-                    Records::Bytes(&[])
+                records: match found.inlined {
+                    _ if found.bytes == 0 => Records::Bytes(&[]),
+                    None => Records::Elsewhere(found.bytes),
+                    Some(start) => Records::Bytes(
+                        self.room
+                            .inlined
+                            .get(start..start + found.bytes as usize)
+                            .unwrap_or_default(),
+                    ),
                 },
                 ..PartitionData::default()
             })?;
