@@ -4,6 +4,7 @@
 pub mod arbitrary;
 pub mod client;
 pub mod fault_disk;
+pub mod log_bytes;
 pub mod machine;
 pub mod preload;
 pub mod process;

@@ -550,3 +550,14 @@ fn torn_and_flipped_tails_cost_only_the_tail() {
         run.check(&format!("seed {seed}"));
     }
 }
+
+/// The fuzz target's body over a few thousand random inputs; the target itself finds better ones.
+#[test]
+fn any_bytes_as_files() {
+    for seed in 0..seeds(2) * 700 {
+        let mut rng = Rng::new(seed);
+        let mut data = vec![0; 1 + rng.index(120)];
+        rng.fill(&mut data);
+        skerry_tests::log_bytes::check(&data);
+    }
+}
