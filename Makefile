@@ -29,6 +29,7 @@ check:
 	tests/setup.sh check
 	cargo fmt --all --check
 	cargo fmt --manifest-path tests/interop/rust/Cargo.toml --check
+	cargo fmt --manifest-path tests/fuzz/Cargo.toml --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
 	tests/thumb.sh
