@@ -187,6 +187,13 @@ impl FaultDisk {
         self.behaviour = behaviour;
     }
 
+    /// No errors, no shortage of space, power without end; as slow as it was.
+    pub fn mend(&mut self) {
+        self.behaviour = Behaviour { space_bytes: u64::MAX, sync_fails: 0, write_fails: 0, ..self.behaviour };
+        self.fail_next.clear();
+        self.power_fails_at = None;
+    }
+
     /// How it behaves.
     #[must_use]
     pub const fn behaviour(&self) -> Behaviour {

@@ -5,5 +5,8 @@ pub mod host;
 pub mod model;
 pub mod net;
 pub mod peer;
+pub mod scenario;
+pub mod world;
 
 pub use client::Cx;
+pub use world::{Report, run};

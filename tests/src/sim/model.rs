@@ -322,6 +322,12 @@ impl Model {
 
     // ---- groups ----
 
+    /// Every group that was heard of.
+    #[must_use]
+    pub fn groups(&self) -> Vec<String> {
+        self.groups.keys().cloned().collect()
+    }
+
     /// A member was told that it belongs to a generation.
     pub fn on_joined(
         &mut self,
@@ -411,22 +417,44 @@ impl Model {
     pub fn unrest(&self, group: &str, members: usize, partitions: i32) -> Option<String> {
         let settled = &self.groups.get(group)?.settled;
         let generations: BTreeSet<i32> = settled.values().map(|(generation, _)| *generation).collect();
-        let mut shared: Vec<i32> = settled.values().flat_map(|(_, partitions)| partitions.iter().copied()).collect();
+        let mut shared: Vec<i32> = settled
+            .values()
+            .flat_map(|(_, partitions)| partitions.iter().copied())
+            .collect();
         shared.sort_unstable();
-        let rest = settled.len() == members && generations.len() <= 1 && (members == 0 || shared == (0..partitions).collect::<Vec<_>>());
+        let rest = settled.len() == members
+            && generations.len() <= 1
+            && (members == 0 || shared == (0..partitions).collect::<Vec<_>>());
         (!rest).then(|| format!("group {group} of {members} members over {partitions} partitions: {settled:?}"))
     }
 
     /// A commit was sent: from now on it may count. The number is for [`on_commit_answered`](Self::on_commit_answered).
     pub fn on_commit(&mut self, group: &str, tp: Tp, offset: i64, sent: Instant) -> usize {
-        let commits = self.groups.entry(group.into()).or_default().commits.entry(tp).or_default();
-        commits.push(Commit { offset, sent, replied: Instant::NEVER, accepted: false });
+        let commits = self
+            .groups
+            .entry(group.into())
+            .or_default()
+            .commits
+            .entry(tp)
+            .or_default();
+        commits.push(Commit {
+            offset,
+            sent,
+            replied: Instant::NEVER,
+            accepted: false,
+        });
         commits.len() - 1
     }
 
     /// A commit was answered: it counts, or it was refused and never will.
     pub fn on_commit_answered(&mut self, group: &str, tp: Tp, number: usize, replied: Instant, accepted: bool) {
-        let commits = self.groups.entry(group.into()).or_default().commits.entry(tp).or_default();
+        let commits = self
+            .groups
+            .entry(group.into())
+            .or_default()
+            .commits
+            .entry(tp)
+            .or_default();
         commits[number].replied = replied;
         commits[number].accepted = accepted;
         if !accepted {

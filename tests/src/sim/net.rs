@@ -181,6 +181,7 @@ pub struct FakeNet {
     /// Connections that nobody has accepted yet.
     backlog: VecDeque<LinkId>,
     accept_told: usize,
+    digest: u64,
 }
 
 const LOCAL: ([u8; 4], u16) = ([127, 0, 0, 1], 9092);
@@ -196,6 +197,20 @@ impl FakeNet {
             streams: vec![None; streams],
             backlog: VecDeque::new(),
             accept_told: 0,
+        }
+    }
+
+    /// A sum over everything that both sides have written, and when.
+    #[must_use]
+    pub const fn digest(&self) -> u64 {
+        self.digest
+    }
+
+    fn note(digest: &mut u64, id: LinkId, now: Instant, bytes: &[u8]) {
+        // FNV-1a.
+        let numbers = (id.0 as u64).to_le_bytes().into_iter().chain(now.as_micros().to_le_bytes());
+        for byte in numbers.chain(bytes.iter().copied()) {
+            *digest = (*digest ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
         }
     }
 
@@ -261,6 +276,7 @@ impl FakeNet {
             return 0;
         }
         let taken = link.up.write(now, bytes, conditions, rng);
+        Self::note(digest, id, now, &bytes[..taken]);
         link.client_blocked = taken < bytes.len();
         taken
     }
@@ -328,6 +344,18 @@ impl FakeNet {
             return Instant::default();
         }
         link.down.news_at().min(link.client_room_at.unwrap_or(Instant::NEVER))
+    }
+
+    /// When there is room again after a write that was cut short.
+    #[must_use]
+    pub fn client_room_at(&self, id: LinkId) -> Instant {
+        self.links[id.0].client_room_at.unwrap_or(Instant::NEVER)
+    }
+
+    /// Whether the broker's end is gone: what a client finds out that only writes.
+    #[must_use]
+    pub fn is_closed(&self, id: LinkId) -> bool {
+        self.links[id.0].broker_closed
     }
 
     // ---- the broker's ends ----
@@ -423,7 +451,10 @@ impl FakeNet {
                 link.broker_blocked = true;
                 Err(nb::Error::WouldBlock)
             }
-            n => Ok(n),
+            n => {
+                Self::note(digest, id, now, &bytes[..n]);
+                Ok(n)
+            }
         }
     }
 

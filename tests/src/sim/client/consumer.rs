@@ -214,7 +214,11 @@ impl Consumer {
                 self.at = cx.soon(from, to);
                 // Nothing came although it would have waited: only as long as that, and a stopping broker answers at once.
                 let early = records.is_empty() && cx.now < asked_at + Millis::from_wire(wait);
-                assert!(!early || cx.stopping || !cx.roomy, "{}: an empty answer before its time", self.peer.name());
+                assert!(
+                    !early || cx.stopping || !cx.roomy,
+                    "{}: an empty answer before its time",
+                    self.peer.name()
+                );
             }
             Err(ErrorCode::OFFSET_OUT_OF_RANGE) => {
                 for partition in wanted {
@@ -335,9 +339,13 @@ impl Actor for Consumer {
         self.stopped && self.peer.waiting() == 0
     }
 
+    /// A parked fetch is given up with its connection, as a consumer that closes does.
+    fn must_end(&self) -> bool {
+        false
+    }
+
     fn stop(&mut self) {
         self.stopped = true;
-        // A parked fetch is given up with its connection, as a consumer that closes does.
     }
 
     fn leave(&mut self, cx: &mut Cx<'_>) {

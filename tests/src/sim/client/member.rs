@@ -62,10 +62,18 @@ enum Standing {
     Outside,
     /// It has an id, or none, and must join.
     Joining,
-    Syncing { generation: i32 },
+    Syncing {
+        generation: i32,
+    },
     /// It has partitions, and no positions yet.
-    Positioning { generation: i32, partitions: Vec<i32> },
-    Settled { generation: i32, partitions: Vec<i32> },
+    Positioning {
+        generation: i32,
+        partitions: Vec<i32>,
+    },
+    Settled {
+        generation: i32,
+        partitions: Vec<i32>,
+    },
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -241,13 +249,29 @@ impl Member {
                 let members: Vec<String> = reply.members.iter().map(|m| m.member_id.to_owned()).collect();
                 let protocol = reply.protocol_name.unwrap_or_default();
                 assert_eq!(protocol, PROTOCOL, "{}", self.peer.name());
-                cx.model.on_joined(&self.group, reply.generation_id, reply.member_id, reply.leader, protocol, &members);
+                cx.model.on_joined(
+                    &self.group,
+                    reply.generation_id,
+                    reply.member_id,
+                    reply.leader,
+                    protocol,
+                    &members,
+                );
                 let leads = reply.leader == reply.member_id && !reply.skip_assignment;
                 self.led = leads.then_some(members);
-                self.stand(Standing::Syncing { generation: reply.generation_id }, cx);
+                self.stand(
+                    Standing::Syncing {
+                        generation: reply.generation_id,
+                    },
+                    cx,
+                );
             }
             ErrorCode::MEMBER_ID_REQUIRED => {
-                assert!(self.member_id.is_empty() && self.versions.join >= 4 && !self.plan.is_static, "{}", self.peer.name());
+                assert!(
+                    self.member_id.is_empty() && self.versions.join >= 4 && !self.plan.is_static,
+                    "{}",
+                    self.peer.name()
+                );
                 assert!(!reply.member_id.is_empty());
                 reply.member_id.clone_into(&mut self.member_id);
             }
@@ -264,7 +288,13 @@ impl Member {
     fn on_synced(&mut self, generation: i32, reply: &SyncGroupResponse<'_>, cx: &mut Cx<'_>) {
         match reply.error_code {
             ErrorCode::NONE => {
-                cx.model.on_assigned(&self.group, generation, &self.member_id, reply.assignment, self.plan.is_static);
+                cx.model.on_assigned(
+                    &self.group,
+                    generation,
+                    &self.member_id,
+                    reply.assignment,
+                    self.plan.is_static,
+                );
                 let partitions = reply.assignment.iter().map(|p| i32::from(*p)).collect();
                 self.heartbeat_at = cx.now + Millis(self.plan.heartbeat_ms);
                 self.commit_at = cx.now + Millis(self.plan.commit_ms);
@@ -281,44 +311,69 @@ impl Member {
 
     fn on_offsets(&mut self, version: i16, asked_at: Instant, frame: &[u8], cx: &mut Cx<'_>) {
         let topic = self.topic.clone().expect("a topic that was asked for");
-        let Standing::Positioning { generation, partitions } = self.standing.clone() else { return };
+        let Standing::Positioning { generation, partitions } = self.standing.clone() else {
+            return;
+        };
         match take_offsets(version, frame, &self.group, &topic.name) {
             Ok(offsets) => {
                 for partition in &partitions {
                     let tp = (topic.id, *partition);
-                    let committed = offsets.get(partition).copied().expect("an offset for each partition asked for");
+                    let committed = offsets
+                        .get(partition)
+                        .copied()
+                        .expect("an offset for each partition asked for");
                     cx.model.on_fetched_offset(&self.group, tp, committed, asked_at, cx.now);
                     let start = cx.model.log_start(tp);
                     self.positions.insert(*partition, committed.max(start));
                 }
                 self.stand(Standing::Settled { generation, partitions }, cx);
             }
-            Err(error) => assert!(self.on_group_error(error, cx), "{}: offsets: {error:?}", self.peer.name()),
+            Err(error) => assert!(
+                self.on_group_error(error, cx),
+                "{}: offsets: {error:?}",
+                self.peer.name()
+            ),
         }
     }
 
     fn on_committed(&mut self, commits: Vec<(Tp, usize)>, reply: &OffsetCommitResponse<'_>, cx: &mut Cx<'_>) {
         let topic = reply.topics.iter().next().expect("an answer for the topic");
         let answers: Vec<_> = topic.partitions.iter().collect();
-        assert_eq!(answers.len(), commits.len(), "{}: partitions in the reply", self.peer.name());
+        assert_eq!(
+            answers.len(),
+            commits.len(),
+            "{}: partitions in the reply",
+            self.peer.name()
+        );
         for ((tp, number), answer) in commits.into_iter().zip(answers) {
             assert_eq!(answer.partition_index, tp.1);
             match answer.error_code {
                 ErrorCode::NONE => cx.model.on_commit_answered(&self.group, tp, number, cx.now, true),
                 // After an error of the disk nobody knows.
                 error if error == ErrorCode::KAFKA_STORAGE_ERROR || error == ErrorCode::COORDINATOR_NOT_AVAILABLE => {
-                    assert!(self.on_group_error(error, cx), "{}: commit: {error:?}", self.peer.name());
+                    assert!(
+                        self.on_group_error(error, cx),
+                        "{}: commit: {error:?}",
+                        self.peer.name()
+                    );
                 }
                 error => {
                     cx.model.on_commit_answered(&self.group, tp, number, cx.now, false);
-                    assert!(self.on_group_error(error, cx), "{}: commit: {error:?}", self.peer.name());
+                    assert!(
+                        self.on_group_error(error, cx),
+                        "{}: commit: {error:?}",
+                        self.peer.name()
+                    );
                 }
             }
         }
     }
 
     fn join(&mut self, cx: &mut Cx<'_>) {
-        let protocols = [JoinGroupRequestProtocol { name: PROTOCOL, metadata: &self.id.to_be_bytes() }];
+        let protocols = [JoinGroupRequestProtocol {
+            name: PROTOCOL,
+            metadata: &self.id.to_be_bytes(),
+        }];
         let call = JoinGroupRequest {
             group_id: &self.group,
             session_timeout_ms: self.plan.session_timeout_ms,
@@ -329,7 +384,13 @@ impl Member {
             protocols: Array::Slice(&protocols),
             reason: None,
         };
-        self.peer.ask(cx, self.versions.join, &call, Millis::from_wire(self.plan.rebalance_timeout_ms), Note::Join);
+        self.peer.ask(
+            cx,
+            self.versions.join,
+            &call,
+            Millis::from_wire(self.plan.rebalance_timeout_ms),
+            Note::Join,
+        );
     }
 
     fn sync(&mut self, generation: i32, cx: &mut Cx<'_>) {
@@ -339,7 +400,9 @@ impl Member {
             .iter()
             .enumerate()
             .map(|(n, member)| {
-                let share = (0..partitions as u8).filter(|p| usize::from(*p) % members.len() == n).collect();
+                let share = (0..partitions as u8)
+                    .filter(|p| usize::from(*p) % members.len() == n)
+                    .collect();
                 (member.clone(), share)
             })
             .collect();
@@ -357,7 +420,13 @@ impl Member {
             protocol_name: Some(PROTOCOL),
             assignments: Array::Slice(&assignments),
         };
-        self.peer.ask(cx, self.versions.sync, &call, Millis::from_wire(self.plan.rebalance_timeout_ms), Note::Sync(generation));
+        self.peer.ask(
+            cx,
+            self.versions.sync,
+            &call,
+            Millis::from_wire(self.plan.rebalance_timeout_ms),
+            Note::Sync(generation),
+        );
     }
 
     fn heartbeat(&mut self, generation: i32, cx: &mut Cx<'_>) {
@@ -368,7 +437,8 @@ impl Member {
             member_id: &self.member_id.clone(),
             group_instance_id: self.instance.as_deref(),
         };
-        self.peer.ask(cx, self.versions.heartbeat, &call, Millis(0), Note::Heartbeat);
+        self.peer
+            .ask(cx, self.versions.heartbeat, &call, Millis(0), Note::Heartbeat);
     }
 
     fn commit(&mut self, generation: i32, partitions: &[i32], cx: &mut Cx<'_>) {
@@ -387,7 +457,10 @@ impl Member {
                 ..Default::default()
             });
         }
-        let of_topic = OffsetCommitRequestTopic { name: &topic.name, partitions: Array::Slice(&offsets) };
+        let of_topic = OffsetCommitRequestTopic {
+            name: &topic.name,
+            partitions: Array::Slice(&offsets),
+        };
         let call = OffsetCommitRequest {
             group_id: &self.group,
             generation_id_or_member_epoch: generation,
@@ -396,13 +469,22 @@ impl Member {
             topics: Array::one(&of_topic),
             ..Default::default()
         };
-        self.peer.ask(cx, self.versions.commit, &call, Millis(0), Note::Commit(notes));
+        self.peer
+            .ask(cx, self.versions.commit, &call, Millis(0), Note::Commit(notes));
     }
 
     fn leave_group(&mut self, cx: &mut Cx<'_>) {
         let member_id = self.member_id.clone();
-        let who = MemberIdentity { member_id: &member_id, group_instance_id: self.instance.as_deref(), reason: None };
-        let call = LeaveGroupRequest { group_id: &self.group, member_id: &member_id, members: Array::one(&who) };
+        let who = MemberIdentity {
+            member_id: &member_id,
+            group_instance_id: self.instance.as_deref(),
+            reason: None,
+        };
+        let call = LeaveGroupRequest {
+            group_id: &self.group,
+            member_id: &member_id,
+            members: Array::one(&who),
+        };
         self.peer.ask(cx, self.versions.leave, &call, Millis(0), Note::Leave);
         cx.model.on_settled(&self.group, self.id, None);
     }
@@ -413,8 +495,14 @@ impl Member {
         }
         if !self.knows_coordinator {
             let group = [self.group.as_str()];
-            let call = FindCoordinatorRequest { key: &self.group, key_type: 0, coordinator_keys: Array::Slice(&group) };
-            return self.peer.ask(cx, self.versions.find, &call, Millis(0), Note::Coordinator);
+            let call = FindCoordinatorRequest {
+                key: &self.group,
+                key_type: 0,
+                coordinator_keys: Array::Slice(&group),
+            };
+            return self
+                .peer
+                .ask(cx, self.versions.find, &call, Millis(0), Note::Coordinator);
         }
         if self.stopped && !self.member_id.is_empty() && !matches!(self.standing, Standing::Outside) {
             return self.leave_group(cx);
@@ -425,7 +513,15 @@ impl Member {
             Standing::Syncing { generation } => self.sync(generation, cx),
             Standing::Positioning { partitions, .. } => {
                 let topic = self.topic.clone().expect("a topic");
-                ask_offsets(&mut self.peer, cx, self.versions.offsets, &self.group, &topic.name, &partitions, Note::Offsets);
+                ask_offsets(
+                    &mut self.peer,
+                    cx,
+                    self.versions.offsets,
+                    &self.group,
+                    &topic.name,
+                    &partitions,
+                    Note::Offsets,
+                );
             }
             Standing::Settled { generation, partitions } => {
                 if cx.rng.below(1000) < self.plan.leaves {
@@ -442,7 +538,16 @@ impl Member {
                     let topic = self.topic.clone().expect("a topic");
                     let version = self.versions.fetch;
                     let note = Note::Fetch(partitions.clone());
-                    ask_fetch(&mut self.peer, cx, version, &topic, &partitions, &self.positions, &FETCH, note);
+                    ask_fetch(
+                        &mut self.peer,
+                        cx,
+                        version,
+                        &topic,
+                        &partitions,
+                        &self.positions,
+                        &FETCH,
+                        note,
+                    );
                 }
             }
         }
@@ -471,7 +576,11 @@ impl Actor for Member {
     }
 
     fn next_at(&self, net: &FakeNet) -> Instant {
-        let own = if self.peer.waiting() > 0 || self.is_done() { Instant::NEVER } else { self.at };
+        let own = if self.peer.waiting() > 0 || self.is_done() {
+            Instant::NEVER
+        } else {
+            self.at
+        };
         own.min(self.peer.news_at(net))
     }
 

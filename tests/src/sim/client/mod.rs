@@ -1,6 +1,9 @@
 //! Model clients: each does what a real one may do, in its own time, and checks what it is told.
 
+pub mod admin;
+pub mod auditor;
 pub mod consumer;
+pub mod hostile;
 pub mod member;
 pub mod offsets;
 pub mod producer;
@@ -50,6 +53,10 @@ pub trait Actor {
     fn next_at(&self, net: &FakeNet) -> Instant;
     /// Whether it has done all it meant to do and waits for nothing.
     fn is_done(&self) -> bool;
+    /// Whether it must be done some time after it was told to stop.
+    fn must_end(&self) -> bool {
+        true
+    }
     /// Begins nothing new and comes to an end.
     fn stop(&mut self);
     /// Does nothing any more that disturbs others; goes on else.

@@ -15,10 +15,28 @@ use crate::sim::peer::Peer;
 use crate::wire;
 
 /// Asks for a group's offsets of one topic's partitions.
-pub fn ask_offsets<T>(peer: &mut Peer<T>, cx: &mut Cx<'_>, version: i16, group: &str, topic: &str, partitions: &[i32], note: T) {
-    let until_7 = OffsetFetchRequestTopic { name: topic, partition_indexes: Array::Slice(partitions) };
-    let from_8 = OffsetFetchRequestTopics { name: topic, partition_indexes: Array::Slice(partitions) };
-    let one = OffsetFetchRequestGroup { group_id: group, topics: Array::one(&from_8), ..Default::default() };
+pub fn ask_offsets<T>(
+    peer: &mut Peer<T>,
+    cx: &mut Cx<'_>,
+    version: i16,
+    group: &str,
+    topic: &str,
+    partitions: &[i32],
+    note: T,
+) {
+    let until_7 = OffsetFetchRequestTopic {
+        name: topic,
+        partition_indexes: Array::Slice(partitions),
+    };
+    let from_8 = OffsetFetchRequestTopics {
+        name: topic,
+        partition_indexes: Array::Slice(partitions),
+    };
+    let one = OffsetFetchRequestGroup {
+        group_id: group,
+        topics: Array::one(&from_8),
+        ..Default::default()
+    };
     let call = OffsetFetchRequest {
         group_id: group,
         topics: Array::one(&until_7),
@@ -36,13 +54,23 @@ pub fn take_offsets(version: i16, frame: &[u8], group: &str, topic: &str) -> Res
         let one = reply.groups.iter().next().expect("an answer for the group");
         assert_eq!(one.group_id, group);
         one.error_code.ok()?;
-        for partition in one.topics.iter().filter(|t| t.name == topic).flat_map(|t| t.partitions.iter()) {
+        for partition in one
+            .topics
+            .iter()
+            .filter(|t| t.name == topic)
+            .flat_map(|t| t.partitions.iter())
+        {
             partition.error_code.ok()?;
             offsets.insert(partition.partition_index, partition.committed_offset);
         }
     } else {
         reply.error_code.ok()?;
-        for partition in reply.topics.iter().filter(|t| t.name == topic).flat_map(|t| t.partitions.iter()) {
+        for partition in reply
+            .topics
+            .iter()
+            .filter(|t| t.name == topic)
+            .flat_map(|t| t.partitions.iter())
+        {
             partition.error_code.ok()?;
             offsets.insert(partition.partition_index, partition.committed_offset);
         }
