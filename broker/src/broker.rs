@@ -18,7 +18,7 @@ use crate::handler::Peer;
 use crate::ids::{ConnId, PartitionIx};
 use crate::log::{Flushed, Flusher};
 use crate::logging::RateLimited;
-use crate::observe::{Observe, TurnReport};
+use crate::observe::{Held, Observe, TurnReport};
 use crate::state::{State, log_limits};
 use crate::tokens;
 
@@ -182,6 +182,20 @@ impl<H: Host> Broker<H> {
     /// Counters.
     pub const fn observed(&self) -> &Observe {
         &self.observe
+    }
+
+    /// What connections hold now. Cost: a look at every open file.
+    pub fn held(&self) -> Held {
+        let (holds, waits) = self.state.holds.used();
+        Held {
+            pairs: self.buffers.pairs.leased(),
+            requests: self.buffers.requests.leased(),
+            replies: self.buffers.replies.leased(),
+            holds,
+            waits,
+            waiters: self.state.waiters.used(),
+            pins: self.state.logs.pins(),
+        }
     }
 
     /// Connections open now.

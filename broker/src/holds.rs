@@ -95,6 +95,14 @@ impl Holds {
         self.free_holds > 0 && partitions <= self.free_waits
     }
 
+    /// Replies held, and waits in the queues of partitions. Cost: a look at all.
+    #[must_use]
+    pub fn used(&self) -> (usize, usize) {
+        let free = core::iter::successors(Some(self.free_wait), |ix| self.waits.get(*ix as usize).map(|w| w.next));
+        let waits = (self.waits.len() + 1).saturating_sub(free.count());
+        (self.holds.iter().filter(|h| h.conn.is_some()).count(), waits)
+    }
+
     /// Begins to hold a reply of `conn` until its waits have ended or `deadline` has come. `None` when full.
     pub fn hold(&mut self, conn: ConnId, deadline: Instant) -> Option<HoldIx> {
         self.free_holds = self.free_holds.checked_sub(1)?;

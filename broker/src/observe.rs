@@ -18,6 +18,25 @@ pub struct TurnReport {
     pub after: Cost,
 }
 
+/// What connections hold at a moment: all 0 when none is at work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Held {
+    /// Pairs of small buffers.
+    pub pairs: usize,
+    /// Large request buffers.
+    pub requests: usize,
+    /// Large reply buffers.
+    pub replies: usize,
+    /// Replies that wait for the disk.
+    pub holds: usize,
+    /// Partitions that those wait for.
+    pub waits: usize,
+    /// Partitions that parked fetches wait on.
+    pub waiters: usize,
+    /// Log files kept open for replies.
+    pub pins: usize,
+}
+
 /// Counters since start.
 #[derive(Clone, Debug, Default)]
 pub struct Observe {

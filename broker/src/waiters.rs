@@ -125,6 +125,13 @@ impl Waiters {
         }
     }
 
+    /// Waits that were added and not removed. Cost: a look at all.
+    #[must_use]
+    pub fn used(&self) -> usize {
+        let free = core::iter::successors(Some(self.free), |ix| self.nodes.get(*ix as usize).map(|n| n.next));
+        (self.nodes.len() + 1).saturating_sub(free.count())
+    }
+
     /// Calls `wake` for each connection that waits on `partition`; they stay until they are removed.
     pub fn each(&self, partition: PartitionIx, mut wake: impl FnMut(ConnId)) {
         let mut at = self.heads.get(partition.0 as usize).copied().unwrap_or(NONE);

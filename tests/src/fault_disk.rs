@@ -189,7 +189,12 @@ impl FaultDisk {
 
     /// No errors, no shortage of space, power without end; as slow as it was.
     pub fn mend(&mut self) {
-        self.behaviour = Behaviour { space_bytes: u64::MAX, sync_fails: 0, write_fails: 0, ..self.behaviour };
+        self.behaviour = Behaviour {
+            space_bytes: u64::MAX,
+            sync_fails: 0,
+            write_fails: 0,
+            ..self.behaviour
+        };
         self.fail_next.clear();
         self.power_fails_at = None;
     }

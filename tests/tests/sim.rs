@@ -12,7 +12,9 @@ use std::thread;
 use skerry_tests::sim::{self, Report};
 
 fn number(name: &str) -> Option<u64> {
-    env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name} is a number")))
+    env::var(name)
+        .ok()
+        .map(|text| text.parse().unwrap_or_else(|_| panic!("{name} is a number")))
 }
 
 /// How to see a seed fail again.
@@ -60,9 +62,17 @@ fn every_promise_holds_in_every_simulation() {
     let total = total.into_inner().unwrap_or_else(PoisonError::into_inner);
     println!("{count} seeds: {total:?}");
     let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
-    assert!(failed.is_empty(), "{} of {count} seeds failed, the first again with: {}", failed.len(), replay(failed[0]));
+    assert!(
+        failed.is_empty(),
+        "{} of {count} seeds failed, the first again with: {}",
+        failed.len(),
+        replay(failed[0])
+    );
     // That nothing went wrong says little if nothing happened.
-    assert!(total.acked > count && total.seen > count && total.lives > 2 * count, "{total:?}");
+    assert!(
+        total.acked > count && total.seen > count && total.lives > 2 * count,
+        "{total:?}"
+    );
 }
 
 #[test]

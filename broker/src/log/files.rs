@@ -133,6 +133,11 @@ impl Files {
         self.settle(pin.0);
     }
 
+    /// Pins that were not given back. Cost: a look at every slot.
+    pub(super) fn pins(&self) -> usize {
+        self.slots.iter().map(|slot| usize::from(slot.pins)).sum()
+    }
+
     /// Says whether a file has bytes that are not flushed.
     pub(super) fn set_dirty(&mut self, number: u16, dirty: bool) {
         if let Some(slot) = self.slots.get_mut(usize::from(number))

@@ -244,6 +244,12 @@ impl Logs {
         }
     }
 
+    /// Ranges that were read and not released. Cost: a look at every open file.
+    #[must_use]
+    pub fn pins(&self) -> usize {
+        self.files.pins()
+    }
+
     /// Bytes of a partition's log files.
     #[must_use]
     pub fn bytes(&self, ix: PartitionIx) -> u64 {

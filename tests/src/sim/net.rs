@@ -197,6 +197,7 @@ impl FakeNet {
             streams: vec![None; streams],
             backlog: VecDeque::new(),
             accept_told: 0,
+            digest: 0,
         }
     }
 
@@ -208,7 +209,10 @@ impl FakeNet {
 
     fn note(digest: &mut u64, id: LinkId, now: Instant, bytes: &[u8]) {
         // FNV-1a.
-        let numbers = (id.0 as u64).to_le_bytes().into_iter().chain(now.as_micros().to_le_bytes());
+        let numbers = (id.0 as u64)
+            .to_le_bytes()
+            .into_iter()
+            .chain(now.as_micros().to_le_bytes());
         for byte in numbers.chain(bytes.iter().copied()) {
             *digest = (*digest ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
         }
@@ -269,7 +273,11 @@ impl FakeNet {
     /// Writes what there is room for; 0 also when the connection is broken, which the next read tells.
     pub fn client_write(&mut self, id: LinkId, now: Instant, bytes: &[u8]) -> usize {
         let Self {
-            conditions, rng, links, ..
+            conditions,
+            rng,
+            links,
+            digest,
+            ..
         } = self;
         let link = &mut links[id.0];
         if link.broken_at.is_some() || link.broker_closed || link.up.fin.is_some() {
@@ -427,6 +435,7 @@ impl FakeNet {
             rng,
             links,
             streams,
+            digest,
             ..
         } = self;
         let id = streams[stream.0 as usize].expect("the broker writes to a stream that it has closed");

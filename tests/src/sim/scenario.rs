@@ -73,12 +73,21 @@ impl Scenario {
         set("skerry.read", if reads_written { "written" } else { "durable" }.into());
         let flush_interval_ms = *rng.pick(&[50, 1_000, 10_000]);
         set("log.flush.interval.ms", flush_interval_ms.to_string());
-        set("log.segment.bytes", rng.pick(&[1_024_u32, 4_096, 65_536, 1 << 30]).to_string());
+        set(
+            "log.segment.bytes",
+            rng.pick(&[1_024_u32, 4_096, 65_536, 1 << 30]).to_string(),
+        );
         set("log.index.interval.bytes", rng.pick(&[0_u32, 512, 4_096]).to_string());
         set("log.retention.ms", "-1".into());
-        set("log.retention.check.interval.ms", rng.pick(&[10_000_u32, 300_000]).to_string());
+        set(
+            "log.retention.check.interval.ms",
+            rng.pick(&[10_000_u32, 300_000]).to_string(),
+        );
         set("skerry.checkpoint.bytes", rng.pick(&[65_536_u32, 1 << 20]).to_string());
-        set("group.initial.rebalance.delay.ms", rng.pick(&[0_u32, 500, 3_000]).to_string());
+        set(
+            "group.initial.rebalance.delay.ms",
+            rng.pick(&[0_u32, 500, 3_000]).to_string(),
+        );
         set("connections.max.idle.ms", rng.pick(&[40_000_u32, 120_000]).to_string());
         set("skerry.inflight.max", rng.pick(&[1_u32, 4, 16]).to_string());
         set("message.max.bytes", "100000".into());
@@ -92,11 +101,26 @@ impl Scenario {
         set("skerry.limits.group.bytes", "262144".into());
         set("skerry.limits.segments", "8192".into());
         let roomy = rng.percent(60);
-        set("max.connections", if roomy { 64 } else { rng.within(24, 40) }.to_string());
-        set("skerry.limits.small.buffers", if roomy { 64 } else { rng.within(2, 6) }.to_string());
-        set("skerry.limits.small.buffer.bytes", rng.pick(&[4_096_u32, 16_384]).to_string());
-        set("skerry.limits.large.buffers", if roomy { 8 } else { rng.within(1, 2) }.to_string());
-        set("skerry.limits.open.files", if roomy { 256 } else { rng.within(16, 24) }.to_string());
+        set(
+            "max.connections",
+            if roomy { 64 } else { rng.within(24, 40) }.to_string(),
+        );
+        set(
+            "skerry.limits.small.buffers",
+            if roomy { 64 } else { rng.within(2, 6) }.to_string(),
+        );
+        set(
+            "skerry.limits.small.buffer.bytes",
+            rng.pick(&[4_096_u32, 16_384]).to_string(),
+        );
+        set(
+            "skerry.limits.large.buffers",
+            if roomy { 8 } else { rng.within(1, 2) }.to_string(),
+        );
+        set(
+            "skerry.limits.open.files",
+            if roomy { 256 } else { rng.within(16, 24) }.to_string(),
+        );
         set("skerry.limits.parked", if roomy { 1_024 } else { 16 }.to_string());
 
         let disk_fails = rng.percent(15);
@@ -120,18 +144,33 @@ impl Scenario {
         let small = conditions.fragment_bytes == 1 || conditions.pipe_bytes < 1_000;
         let topics: Vec<String> = (0..rng.within(1, 3)).map(|n| format!("topic-{n}")).collect();
         let resets = *rng.pick(&[0, 0, 1, 5]);
-        let producers = (0..rng.within(1, 4)).map(|_| (rng.index(topics.len()), producer(rng, small, resets))).collect();
-        let consumers = (0..rng.within(0, 4)).map(|_| (rng.index(topics.len()), consumer(rng, small, resets))).collect();
+        let producers = (0..rng.within(1, 4))
+            .map(|_| (rng.index(topics.len()), producer(rng, small, resets)))
+            .collect();
+        let consumers = (0..rng.within(0, 4))
+            .map(|_| (rng.index(topics.len()), consumer(rng, small, resets)))
+            .collect();
         let groups = (0..rng.within(0, 2))
-            .map(|_| (rng.index(topics.len()), (0..rng.within(1, 4)).map(|_| member(rng)).collect()))
+            .map(|_| {
+                (
+                    rng.index(topics.len()),
+                    (0..rng.within(1, 4)).map(|_| member(rng)).collect(),
+                )
+            })
             .collect();
         let admins = (0..rng.within(0, 2)).map(|_| rng.within(1, 8) as u32).collect();
-        let hostiles = (0..rng.within(0, 3)).map(|_| (rng.within(1, 12) as u32, *rng.pick(&[10_000, 1_000_000]))).collect();
+        let hostiles = (0..rng.within(0, 3))
+            .map(|_| (rng.within(1, 12) as u32, *rng.pick(&[10_000, 1_000_000])))
+            .collect();
         let lives = (0..rng.within(1, 3))
             .map(|_| {
                 let ending = *rng.pick(&[Ending::Stop, Ending::Kill, Ending::PowerCut, Ending::PowerCut]);
                 // Without a promise to keep there is nothing to be seen in a power cut.
-                let ending = if durable { ending } else { *rng.pick(&[Ending::Stop, Ending::Kill]) };
+                let ending = if durable {
+                    ending
+                } else {
+                    *rng.pick(&[Ending::Stop, Ending::Kill])
+                };
                 (ending, rng.within(100_000, 20_000_000))
             })
             .collect();

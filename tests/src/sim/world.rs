@@ -4,6 +4,7 @@ use std::path::Path;
 
 use skerry_broker::broker::{Broker, Pass};
 use skerry_broker::config::Config;
+use skerry_broker::observe::Held;
 use skerry_broker::state::State;
 use skerry_core::time::{Instant, Millis};
 
@@ -77,12 +78,22 @@ enum End {
 
 impl World {
     fn new(scenario: Scenario, mut rng: Rng) -> Self {
-        let settings: Vec<(&str, &str)> = scenario.settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let settings: Vec<(&str, &str)> = scenario
+            .settings
+            .iter()
+            .map(|(name, value)| (*name, value.as_str()))
+            .collect();
         let config = Config::with(Path::new("/simulated"), &settings).unwrap_or_else(|e| panic!("settings: {e:?}"));
         let connections = config.limits.connections as usize;
         let net = FakeNet::new(scenario.conditions, connections + 16, rng.fork());
         let files_max = config.limits.open_files as usize + 16;
-        let disk = FaultDisk::new(Behaviour { files_max, ..scenario.disk }, rng.fork());
+        let disk = FaultDisk::new(
+            Behaviour {
+                files_max,
+                ..scenario.disk
+            },
+            rng.fork(),
+        );
         let host = SimHost::new(net, disk, rng.fork());
         Self {
             model: Model::new(scenario.promises),
@@ -171,7 +182,13 @@ impl World {
             for (number, (topic, members)) in scenario.groups.iter().enumerate() {
                 for plan in members {
                     let group = format!("group-{number}");
-                    actors.push(Box::new(Member::new(next(), &group, &scenario.topics[*topic], *plan, cx)));
+                    actors.push(Box::new(Member::new(
+                        next(),
+                        &group,
+                        &scenario.topics[*topic],
+                        *plan,
+                        cx,
+                    )));
                 }
             }
             for topics in &scenario.admins {
@@ -195,8 +212,8 @@ impl World {
             if !host.disk.has_power() {
                 drop(opened);
                 host.restart(true);
+                self.model.on_restart(host.time(), true);
                 self.host = Some(host);
-                self.model.on_restart(self.machine().time(), true);
                 continue;
             }
             match opened {
@@ -207,7 +224,11 @@ impl World {
                 Err(e) if self.scenario.disk_fails => {
                     let _ = e;
                     host.restart(false);
-                    let good = Behaviour { sync_fails: 0, write_fails: 0, ..host.disk.behaviour() };
+                    let good = Behaviour {
+                        sync_fails: 0,
+                        write_fails: 0,
+                        ..host.disk.behaviour()
+                    };
                     host.disk.behave(good);
                     self.host = Some(host);
                 }
@@ -233,7 +254,11 @@ impl World {
             if until(self) || self.machine().time() >= deadline {
                 return End::Reached;
             }
-            let trouble = if self.troubled { self.next_trouble } else { Instant::NEVER };
+            let trouble = if self.troubled {
+                self.next_trouble
+            } else {
+                Instant::NEVER
+            };
             let broker = self.broker.as_mut().expect("a broker that runs");
             broker.host.horizon = horizon.min(deadline).min(trouble);
             self.report.passes += 1;
@@ -273,7 +298,10 @@ impl World {
         if let Some(full) = fill {
             let space_bytes = if full { host.disk.used_bytes() + room } else { u64::MAX };
             let behaviour = host.disk.behaviour();
-            host.disk.behave(Behaviour { space_bytes, ..behaviour });
+            host.disk.behave(Behaviour {
+                space_bytes,
+                ..behaviour
+            });
         }
     }
 
@@ -339,11 +367,18 @@ impl World {
         self.actors.push(auditor);
         let deadline = self.after(Millis(600_000));
         let end = self.run_until(deadline, |world| world.actors[0].is_done());
-        assert_eq!((end, self.actors[0].is_done()), (End::Reached, true), "the audit comes to no end");
+        assert_eq!(
+            (end, self.actors[0].is_done()),
+            (End::Reached, true),
+            "the audit comes to no end"
+        );
         self.actors = waiting;
         self.troubled = troubled;
         if troubled {
-            let behaviour = Behaviour { files_max: self.machine().disk.behaviour().files_max, ..self.scenario.disk };
+            let behaviour = Behaviour {
+                files_max: self.machine().disk.behaviour().files_max,
+                ..self.scenario.disk
+            };
             self.machine().disk.behave(behaviour);
         }
     }
@@ -358,7 +393,11 @@ impl World {
         let deadline = self.after(CALM);
         let _ = self.run_until(deadline, |_| false);
         for (number, (topic, members)) in self.scenario.groups.clone().iter().enumerate() {
-            let partitions = self.model.topics().find(|(name, ..)| *name == self.scenario.topics[*topic]).map_or(0, |t| t.2);
+            let partitions = self
+                .model
+                .topics()
+                .find(|(name, ..)| *name == self.scenario.topics[*topic])
+                .map_or(0, |t| t.2);
             if let Some(unrest) = self.model.unrest(&format!("group-{number}"), members.len(), partitions) {
                 assert!(!self.scenario.roomy, "not at rest after a time of calm: {unrest}");
             }
@@ -368,7 +407,12 @@ impl World {
         }
         let deadline = self.after(CALM);
         let _ = self.run_until(deadline, |world| world.actors.iter().all(|a| a.is_done()));
-        let late: Vec<String> = self.actors.iter().filter(|a| !a.is_done() && a.must_end()).map(|a| a.name().into()).collect();
+        let late: Vec<String> = self
+            .actors
+            .iter()
+            .filter(|a| !a.is_done() && a.must_end())
+            .map(|a| a.name().into())
+            .collect();
         assert!(late.is_empty(), "these come to no end: {late:?}");
         self.with_cx(|cx, actors| actors.iter_mut().for_each(|a| a.leave(cx)));
         self.actors.clear();
@@ -381,8 +425,7 @@ impl World {
         let broker = self.broker.as_mut().expect("a broker at rest");
         assert_eq!(broker.connections(), 0, "connections without clients");
         assert_eq!(broker.host.net.open_streams(), 0, "streams without connections");
-        let held = broker.held();
-        assert!(held.is_nothing(), "held for nobody: {held:?}");
+        assert_eq!(broker.held(), Held::default(), "held for nobody");
         assert_eq!(broker.host.cold_sends, 0, "bytes were sent that were not in memory");
         let wakes = broker.host.wakes;
         let written = broker.host.disk.written_bytes();
@@ -393,7 +436,10 @@ impl World {
         let broker = self.broker.as_ref().expect("a broker at rest");
         let wakes = broker.host.wakes - wakes;
         let due = (hour.0 / interval.0 + 1) * u64::from(self.config.limits.partitions / 64 + 1);
-        assert!(wakes <= due + 5, "an idle broker woke {wakes} times in an hour, {due} times for housekeeping");
+        assert!(
+            wakes <= due + 5,
+            "an idle broker woke {wakes} times in an hour, {due} times for housekeeping"
+        );
         assert_eq!(broker.host.disk.written_bytes(), written, "an idle broker wrote");
     }
 }

@@ -1,7 +1,9 @@
 //! An administrator: makes topics of its own, puts a record in, deletes them, and expects each answer to be true.
 
 use skerry_core::api::ApiKey;
-use skerry_core::api::create_topics::{CreatableTopic, CreatableTopicConfig, CreateTopicsRequest, CreateTopicsResponse};
+use skerry_core::api::create_topics::{
+    CreatableTopic, CreatableTopicConfig, CreateTopicsRequest, CreateTopicsResponse,
+};
 use skerry_core::api::delete_topics::{DeleteTopicState, DeleteTopicsRequest, DeleteTopicsResponse};
 use skerry_core::api::metadata::{MetadataRequest, MetadataRequestTopic, MetadataResponse};
 use skerry_core::api::produce::{PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData};
@@ -75,7 +77,10 @@ impl Admin {
                 if !self.again {
                     self.partitions = cx.rng.within(1, 3) as i32;
                 }
-                let config = CreatableTopicConfig { name: "retention.ms", value: Some("-1") };
+                let config = CreatableTopicConfig {
+                    name: "retention.ms",
+                    value: Some("-1"),
+                };
                 let topic = CreatableTopic {
                     name: &name,
                     num_partitions: self.partitions,
@@ -83,30 +88,56 @@ impl Admin {
                     configs: Array::one(&config),
                     ..Default::default()
                 };
-                let call = CreateTopicsRequest { topics: Array::one(&topic), ..Default::default() };
+                let call = CreateTopicsRequest {
+                    topics: Array::one(&topic),
+                    ..Default::default()
+                };
                 let version = cx.rng.within(2, 7) as i16;
                 self.peer.ask(cx, version, &call, Millis(60_000), Act::Create);
             }
             Act::Look | Act::Miss => {
-                let topic = MetadataRequestTopic { name: Some(&name), ..Default::default() };
-                let call =
-                    MetadataRequest { topics: Array::one(&topic), allow_auto_topic_creation: false, ..Default::default() };
+                let topic = MetadataRequestTopic {
+                    name: Some(&name),
+                    ..Default::default()
+                };
+                let call = MetadataRequest {
+                    topics: Array::one(&topic),
+                    allow_auto_topic_creation: false,
+                    ..Default::default()
+                };
                 let version = cx.rng.within(10, 13) as i16;
                 self.peer.ask(cx, version, &call, Millis(0), self.act);
             }
             Act::Put => {
-                let rec = Rec { client: self.id, number: self.number };
+                let rec = Rec {
+                    client: self.id,
+                    number: self.number,
+                };
                 let bytes = wire::batch(&[rec.record(50, cx.wall)], None);
-                let data = PartitionProduceData { index: 0, records: Records::Bytes(&bytes) };
-                let topic = TopicProduceData { name: &name, topic_id: self.topic_id, partition_data: Array::one(&data) };
-                let call =
-                    ProduceRequest { acks: -1, timeout_ms: 30_000, topic_data: Array::one(&topic), ..Default::default() };
+                let data = PartitionProduceData {
+                    index: 0,
+                    records: Records::Bytes(&bytes),
+                };
+                let topic = TopicProduceData {
+                    name: &name,
+                    topic_id: self.topic_id,
+                    partition_data: Array::one(&data),
+                };
+                let call = ProduceRequest {
+                    acks: -1,
+                    timeout_ms: 30_000,
+                    topic_data: Array::one(&topic),
+                    ..Default::default()
+                };
                 let version = cx.rng.within(3, 13) as i16;
                 self.peer.ask(cx, version, &call, Millis(30_000), Act::Put);
             }
             Act::Delete => {
                 cx.model.on_deleting(&name);
-                let state = DeleteTopicState { name: Some(&name), topic_id: Uuid::ZERO };
+                let state = DeleteTopicState {
+                    name: Some(&name),
+                    topic_id: Uuid::ZERO,
+                };
                 let names = [name.as_str()];
                 let call = DeleteTopicsRequest {
                     topics: Array::one(&state),
@@ -142,7 +173,12 @@ impl Admin {
             Act::Look => {
                 let reply: MetadataResponse<'_> = wire::reply(ApiKey::Metadata, version, frame);
                 let topic = reply.topics.iter().next().expect("an answer for the topic");
-                assert_eq!((topic.error_code, topic.name), (ErrorCode::NONE, Some(name.as_str())), "{}", self.peer.name());
+                assert_eq!(
+                    (topic.error_code, topic.name),
+                    (ErrorCode::NONE, Some(name.as_str())),
+                    "{}",
+                    self.peer.name()
+                );
                 assert_eq!(topic.partitions.len(), self.partitions as usize, "{}", self.peer.name());
                 cx.model.on_topic(&name, topic.topic_id, self.partitions);
                 self.topic_id = topic.topic_id;
@@ -154,7 +190,10 @@ impl Admin {
                 let answer = reply.responses.iter().flat_map(|t| t.partition_responses.iter()).next();
                 let answer = answer.expect("an answer for the partition");
                 if answer.error_code == ErrorCode::NONE {
-                    let rec = Rec { client: self.id, number: self.number };
+                    let rec = Rec {
+                        client: self.id,
+                        number: self.number,
+                    };
                     cx.model.on_acked((self.topic_id, 0), answer.base_offset, &[rec], -1);
                 }
                 // Never the same record twice, whatever became of it.
@@ -178,7 +217,12 @@ impl Admin {
             Act::Miss => {
                 let reply: MetadataResponse<'_> = wire::reply(ApiKey::Metadata, version, frame);
                 let topic = reply.topics.iter().next().expect("an answer for the topic");
-                assert_eq!(topic.error_code, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, "{}: deleted, and still there", self.peer.name());
+                assert_eq!(
+                    topic.error_code,
+                    ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
+                    "{}: deleted, and still there",
+                    self.peer.name()
+                );
                 cx.model.on_deleted(self.topic_id);
                 self.next_topic();
                 ErrorCode::NONE
@@ -199,7 +243,11 @@ impl Admin {
             }
             _ => false,
         };
-        assert!(expected || !cx.roomy, "{}: {act:?} of {name}, version {version}: {error:?}", self.peer.name());
+        assert!(
+            expected || !cx.roomy,
+            "{}: {act:?} of {name}, version {version}: {error:?}",
+            self.peer.name()
+        );
         if !expected {
             // No room for another topic.
             self.next_topic();
@@ -232,7 +280,11 @@ impl Actor for Admin {
     }
 
     fn next_at(&self, net: &FakeNet) -> Instant {
-        let own = if self.peer.waiting() > 0 || self.is_done() { Instant::NEVER } else { self.at };
+        let own = if self.peer.waiting() > 0 || self.is_done() {
+            Instant::NEVER
+        } else {
+            self.at
+        };
         own.min(self.peer.news_at(net))
     }
 

@@ -22,11 +22,21 @@ use crate::wire;
 enum Act {
     Find,
     /// The log's start or end.
-    Ends { partition: i32, spec: i64 },
-    Read { partition: i32 },
+    Ends {
+        partition: i32,
+        spec: i64,
+    },
+    Read {
+        partition: i32,
+    },
     /// By time, or the largest one.
-    Time { partition: i32, spec: i64 },
-    Offsets { group: String },
+    Time {
+        partition: i32,
+        spec: i64,
+    },
+    Offsets {
+        group: String,
+    },
 }
 
 const EARLIEST: i64 = -2;
@@ -90,20 +100,48 @@ impl Auditor {
         match &act {
             Act::Find => unreachable!("only begins a topic"),
             Act::Ends { partition, spec } | Act::Time { partition, spec } => {
-                let asked = ListOffsetsPartition { partition_index: *partition, timestamp: *spec, ..Default::default() };
-                let of = ListOffsetsTopic { name: &topic.name, partitions: Array::one(&asked) };
-                let call = ListOffsetsRequest { replica_id: -1, topics: Array::one(&of), ..Default::default() };
+                let asked = ListOffsetsPartition {
+                    partition_index: *partition,
+                    timestamp: *spec,
+                    ..Default::default()
+                };
+                let of = ListOffsetsTopic {
+                    name: &topic.name,
+                    partitions: Array::one(&asked),
+                };
+                let call = ListOffsetsRequest {
+                    replica_id: -1,
+                    topics: Array::one(&of),
+                    ..Default::default()
+                };
                 let version = cx.rng.within(if *spec == MAX_TIMESTAMP { 7 } else { 1 }, 10) as i16;
                 self.peer.ask(cx, version, &call, Millis(0), act);
             }
             Act::Read { partition } => {
                 let version = cx.rng.within(4, 17) as i16;
-                ask_fetch(&mut self.peer, cx, version, &topic, &[*partition], &self.positions, &FETCH, act.clone());
+                ask_fetch(
+                    &mut self.peer,
+                    cx,
+                    version,
+                    &topic,
+                    &[*partition],
+                    &self.positions,
+                    &FETCH,
+                    act.clone(),
+                );
             }
             Act::Offsets { group } => {
                 let partitions: Vec<i32> = (0..topic.partitions).collect();
                 let version = cx.rng.within(1, 9) as i16;
-                ask_offsets(&mut self.peer, cx, version, group, &topic.name, &partitions, act.clone());
+                ask_offsets(
+                    &mut self.peer,
+                    cx,
+                    version,
+                    group,
+                    &topic.name,
+                    &partitions,
+                    act.clone(),
+                );
             }
         }
     }
@@ -114,16 +152,29 @@ impl Auditor {
                 let name = self.names.last().expect("the topic asked for").clone();
                 let topic = TopicFinder::new(&name, cx).on_reply(version, frame, cx);
                 let topic = topic.unwrap_or_else(|| panic!("topic {name} is gone"));
-                self.acts = self.groups.iter().map(|group| Act::Offsets { group: group.clone() }).collect();
+                self.acts = self
+                    .groups
+                    .iter()
+                    .map(|group| Act::Offsets { group: group.clone() })
+                    .collect();
                 for partition in 0..topic.partitions {
                     for _ in 0..2 {
                         let spec = cx.wall - cx.rng.below(100_000) as i64;
                         self.acts.push(Act::Time { partition, spec });
                     }
-                    self.acts.push(Act::Time { partition, spec: MAX_TIMESTAMP });
+                    self.acts.push(Act::Time {
+                        partition,
+                        spec: MAX_TIMESTAMP,
+                    });
                     self.acts.push(Act::Read { partition });
-                    self.acts.push(Act::Ends { partition, spec: LATEST });
-                    self.acts.push(Act::Ends { partition, spec: EARLIEST });
+                    self.acts.push(Act::Ends {
+                        partition,
+                        spec: LATEST,
+                    });
+                    self.acts.push(Act::Ends {
+                        partition,
+                        spec: EARLIEST,
+                    });
                 }
                 self.topic = Some(topic);
                 return;
@@ -144,9 +195,15 @@ impl Auditor {
                 let before = self.log.len();
                 let read = take_reply("auditor", version, frame, &topic, &[partition], &mut self.positions, cx);
                 let read = read.unwrap_or_else(|e| panic!("auditor: {topic:?} {partition}: {e:?}"));
-                self.log.extend(read.into_iter().map(|(_, offset, time, rec)| (offset, time, rec)));
+                self.log
+                    .extend(read.into_iter().map(|(_, offset, time, rec)| (offset, time, rec)));
                 if self.positions[&partition] < self.end {
-                    assert!(self.log.len() > before, "auditor: {topic:?} {partition}: nothing at {:?} of {}", self.positions, self.end);
+                    assert!(
+                        self.log.len() > before,
+                        "auditor: {topic:?} {partition}: nothing at {:?} of {}",
+                        self.positions,
+                        self.end
+                    );
                     return;
                 }
                 let log = core::mem::take(&mut self.log);
@@ -157,9 +214,16 @@ impl Auditor {
                 let tp = (topic.id, partition);
                 let (offset, time) = listed(version, frame);
                 if spec == MAX_TIMESTAMP {
-                    assert_eq!(time, cx.model.max_timestamp(tp).unwrap_or(-1), "auditor: largest timestamp of {tp:?}");
+                    assert_eq!(
+                        time,
+                        cx.model.max_timestamp(tp).unwrap_or(-1),
+                        "auditor: largest timestamp of {tp:?}"
+                    );
                 } else {
-                    let first = cx.model.first_at(tp, spec).map_or((-1, -1), |(offset, time)| (offset, time.0));
+                    let first = cx
+                        .model
+                        .first_at(tp, spec)
+                        .map_or((-1, -1), |(offset, time)| (offset, time.0));
                     assert_eq!((offset, time), first, "auditor: first of {tp:?} at or after {spec}");
                 }
             }
@@ -169,8 +233,12 @@ impl Auditor {
                     .unwrap_or_else(|e| panic!("auditor: offsets of {group}: {e:?}"));
                 for (partition, offset) in offsets {
                     let end = self.ends[&partition];
-                    assert!(offset <= end, "auditor: {group} has committed {offset} of {topic:?} {partition}, which ends at {end}");
-                    cx.model.on_fetched_offset(&group, (topic.id, partition), offset, asked_at, cx.now);
+                    assert!(
+                        offset <= end,
+                        "auditor: {group} has committed {offset} of {topic:?} {partition}, which ends at {end}"
+                    );
+                    cx.model
+                        .on_fetched_offset(&group, (topic.id, partition), offset, asked_at, cx.now);
                 }
             }
         }
@@ -184,7 +252,12 @@ impl Auditor {
 
 fn listed(version: i16, frame: &[u8]) -> (i64, i64) {
     let reply: ListOffsetsResponse<'_> = wire::reply(ApiKey::ListOffsets, version, frame);
-    let answer = reply.topics.iter().flat_map(|t| t.partitions.iter()).next().expect("an answer for the partition");
+    let answer = reply
+        .topics
+        .iter()
+        .flat_map(|t| t.partitions.iter())
+        .next()
+        .expect("an answer for the partition");
     assert_eq!(answer.error_code, ErrorCode::NONE, "auditor: list offsets");
     (answer.offset, answer.timestamp)
 }

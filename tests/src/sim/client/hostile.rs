@@ -10,9 +10,7 @@ use skerry_core::api::heartbeat::HeartbeatRequest;
 use skerry_core::api::join_group::{JoinGroupRequest, JoinGroupRequestProtocol};
 use skerry_core::api::list_offsets::{ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic};
 use skerry_core::api::metadata::MetadataRequest;
-use skerry_core::api::offset_commit::{
-    OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic,
-};
+use skerry_core::api::offset_commit::{OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic};
 use skerry_core::api::produce::{PartitionProduceData, ProduceRequest, TopicProduceData};
 use skerry_core::time::{Instant, Millis};
 use skerry_core::wire::{Array, Records};
@@ -86,7 +84,14 @@ impl Hostile {
     /// One that comes so many times.
     #[must_use]
     pub fn new(id: u32, attacks: u32, pace_us: u64, cx: &mut Cx<'_>) -> Self {
-        Self { name: format!("hostile {id}"), attack: None, attacks, pace_us, at: cx.soon(0, pace_us), stopped: false }
+        Self {
+            name: format!("hostile {id}"),
+            attack: None,
+            attacks,
+            pace_us,
+            at: cx.soon(0, pace_us),
+            stopped: false,
+        }
     }
 
     fn begin(&mut self, cx: &mut Cx<'_>) {
@@ -99,7 +104,16 @@ impl Hostile {
                 cx.rng.fill(&mut out);
             }
             Trick::Length => {
-                let lengths = [-1, i32::MIN, i32::MAX, 0, 1, 3, 0x1603_0100, i32::from_be_bytes(*b"GET ")];
+                let lengths = [
+                    -1,
+                    i32::MIN,
+                    i32::MAX,
+                    0,
+                    1,
+                    3,
+                    0x1603_0100,
+                    i32::from_be_bytes(*b"GET "),
+                ];
                 out.extend_from_slice(&cx.rng.pick(&lengths).to_be_bytes());
                 out.extend_from_slice(&[0; 20]);
             }
@@ -139,8 +153,18 @@ impl Hostile {
         }
         let link = cx.net.connect(cx.now);
         // Some wait to be thrown out, others lose patience.
-        let until = if cx.rng.percent(50) { cx.soon(1_000, 5_000_000) } else { Instant::NEVER };
-        self.attack = Some(Attack { link, trick, out, since: cx.now, until });
+        let until = if cx.rng.percent(50) {
+            cx.soon(1_000, 5_000_000)
+        } else {
+            Instant::NEVER
+        };
+        self.attack = Some(Attack {
+            link,
+            trick,
+            out,
+            since: cx.now,
+            until,
+        });
     }
 
     fn go_on(&mut self, cx: &mut Cx<'_>) {
@@ -203,8 +227,14 @@ impl Actor for Hostile {
     fn next_at(&self, net: &FakeNet) -> Instant {
         match &self.attack {
             Some(attack) => {
-                let news = if attack.trick == Trick::Deaf { Instant::NEVER } else { net.client_news_at(attack.link) };
-                news.min(attack.until).min(attack.since + RID_WITHIN).min(net.client_room_at(attack.link))
+                let news = if attack.trick == Trick::Deaf {
+                    Instant::NEVER
+                } else {
+                    net.client_news_at(attack.link)
+                };
+                news.min(attack.until)
+                    .min(attack.since + RID_WITHIN)
+                    .min(net.client_room_at(attack.link))
             }
             None if self.attacks > 0 && !self.stopped => self.at,
             None => Instant::NEVER,
@@ -242,31 +272,78 @@ fn request(cx: &mut Cx<'_>) -> Vec<u8> {
     match cx.rng.below(10) {
         0 => wire::request(&ApiVersionsRequest::default(), version(ApiKey::ApiVersions, cx), id),
         1 => {
-            let call = MetadataRequest { topics: Array::Null, ..Default::default() };
+            let call = MetadataRequest {
+                topics: Array::Null,
+                ..Default::default()
+            };
             wire::request(&call, version(ApiKey::Metadata, cx), id)
         }
         2 => {
-            let bytes = wire::batch(&[super::super::model::Rec { client: u32::MAX, number: 1 }.record(100, cx.wall)], None);
-            let data = PartitionProduceData { index: 0, records: Records::Bytes(&bytes) };
-            let topic = TopicProduceData { name: JUNK, partition_data: Array::one(&data), ..Default::default() };
+            let bytes = wire::batch(
+                &[super::super::model::Rec {
+                    client: u32::MAX,
+                    number: 1,
+                }
+                .record(100, cx.wall)],
+                None,
+            );
+            let data = PartitionProduceData {
+                index: 0,
+                records: Records::Bytes(&bytes),
+            };
+            let topic = TopicProduceData {
+                name: JUNK,
+                partition_data: Array::one(&data),
+                ..Default::default()
+            };
             let acks = cx.rng.below(3) as i16 - 1;
-            let call = ProduceRequest { acks, timeout_ms: 1000, topic_data: Array::one(&topic), ..Default::default() };
+            let call = ProduceRequest {
+                acks,
+                timeout_ms: 1000,
+                topic_data: Array::one(&topic),
+                ..Default::default()
+            };
             wire::request(&call, version(ApiKey::Produce, cx), id)
         }
         3 => {
-            let partition = FetchPartition { partition_max_bytes: 1 << 20, ..Default::default() };
-            let topic = FetchTopic { topic: JUNK, partitions: Array::one(&partition), ..Default::default() };
-            let call = FetchRequest { max_wait_ms: 500, min_bytes: 1, topics: Array::one(&topic), ..Default::default() };
+            let partition = FetchPartition {
+                partition_max_bytes: 1 << 20,
+                ..Default::default()
+            };
+            let topic = FetchTopic {
+                topic: JUNK,
+                partitions: Array::one(&partition),
+                ..Default::default()
+            };
+            let call = FetchRequest {
+                max_wait_ms: 500,
+                min_bytes: 1,
+                topics: Array::one(&topic),
+                ..Default::default()
+            };
             wire::request(&call, version(ApiKey::Fetch, cx), id)
         }
         4 => {
-            let partition = ListOffsetsPartition { timestamp: -1, ..Default::default() };
-            let topic = ListOffsetsTopic { name: JUNK, partitions: Array::one(&partition) };
-            let call = ListOffsetsRequest { replica_id: -1, topics: Array::one(&topic), ..Default::default() };
+            let partition = ListOffsetsPartition {
+                timestamp: -1,
+                ..Default::default()
+            };
+            let topic = ListOffsetsTopic {
+                name: JUNK,
+                partitions: Array::one(&partition),
+            };
+            let call = ListOffsetsRequest {
+                replica_id: -1,
+                topics: Array::one(&topic),
+                ..Default::default()
+            };
             wire::request(&call, version(ApiKey::ListOffsets, cx), id)
         }
         5 => {
-            let protocol = JoinGroupRequestProtocol { name: "p", metadata: &[7; 40] };
+            let protocol = JoinGroupRequestProtocol {
+                name: "p",
+                metadata: &[7; 40],
+            };
             let call = JoinGroupRequest {
                 group_id: JUNK,
                 session_timeout_ms: 6000,
@@ -278,24 +355,53 @@ fn request(cx: &mut Cx<'_>) -> Vec<u8> {
             wire::request(&call, version(ApiKey::JoinGroup, cx), id)
         }
         6 => {
-            let partition = OffsetCommitRequestPartition { committed_offset: 5, ..Default::default() };
-            let topic = OffsetCommitRequestTopic { name: JUNK, partitions: Array::one(&partition) };
-            let call = OffsetCommitRequest { group_id: JUNK, topics: Array::one(&topic), ..Default::default() };
+            let partition = OffsetCommitRequestPartition {
+                committed_offset: 5,
+                ..Default::default()
+            };
+            let topic = OffsetCommitRequestTopic {
+                name: JUNK,
+                partitions: Array::one(&partition),
+            };
+            let call = OffsetCommitRequest {
+                group_id: JUNK,
+                topics: Array::one(&topic),
+                ..Default::default()
+            };
             wire::request(&call, version(ApiKey::OffsetCommit, cx), id)
         }
         7 => {
-            let topic = CreatableTopic { name: JUNK, num_partitions: 1, replication_factor: 1, ..Default::default() };
-            let call = CreateTopicsRequest { topics: Array::one(&topic), ..Default::default() };
+            let topic = CreatableTopic {
+                name: JUNK,
+                num_partitions: 1,
+                replication_factor: 1,
+                ..Default::default()
+            };
+            let call = CreateTopicsRequest {
+                topics: Array::one(&topic),
+                ..Default::default()
+            };
             wire::request(&call, version(ApiKey::CreateTopics, cx), id)
         }
         8 => {
-            let topic = DeleteTopicState { name: Some(JUNK), ..Default::default() };
+            let topic = DeleteTopicState {
+                name: Some(JUNK),
+                ..Default::default()
+            };
             let names = [JUNK];
-            let call = DeleteTopicsRequest { topics: Array::one(&topic), topic_names: Array::Slice(&names), timeout_ms: 0 };
+            let call = DeleteTopicsRequest {
+                topics: Array::one(&topic),
+                topic_names: Array::Slice(&names),
+                timeout_ms: 0,
+            };
             wire::request(&call, version(ApiKey::DeleteTopics, cx), id)
         }
         _ => {
-            let call = HeartbeatRequest { group_id: JUNK, member_id: "m", ..Default::default() };
+            let call = HeartbeatRequest {
+                group_id: JUNK,
+                member_id: "m",
+                ..Default::default()
+            };
             wire::request(&call, version(ApiKey::Heartbeat, cx), id)
         }
     }

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use skerry_core::api::ApiKey;
 use skerry_core::api::find_coordinator::{FindCoordinatorRequest, FindCoordinatorResponse};
 use skerry_core::api::heartbeat::{HeartbeatRequest, HeartbeatResponse};
 use skerry_core::api::join_group::{JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse};
