@@ -81,11 +81,17 @@ struct Part {
     firm: BTreeMap<i64, Rec>,
     /// Records that must be there until the power is cut.
     soft: BTreeMap<i64, Rec>,
-    /// The highest high watermark that anyone saw and that may not go back.
-    watermark: i64,
+    /// High watermarks that may not go back, and since when they were known. Both rise.
+    watermarks: Vec<(Instant, i64)>,
     log_start: i64,
     /// The whole log as it was read last.
     log: Vec<(i64, i64, Rec)>,
+}
+
+impl Part {
+    fn watermark(&self) -> i64 {
+        self.watermarks.last().map_or(0, |(_, watermark)| *watermark)
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -225,18 +231,22 @@ impl Model {
         }
     }
 
-    /// A client was told where a partition's log starts and ends.
-    pub fn on_ends(&mut self, tp: Tp, log_start: i64, watermark: i64) {
+    /// A client was told where a partition's log starts and ends, in answer to a request of `asked`: what was known before then must
+    /// hold. (Replies on two connections may overtake each other.)
+    pub fn on_ends(&mut self, tp: Tp, log_start: i64, watermark: i64, asked: Instant, now: Instant) {
         if !self.is_live(tp.0) {
             return;
         }
         let part = self.parts.entry(tp).or_default();
+        let before = part.watermarks.partition_point(|(at, _)| *at < asked);
+        let known = before.checked_sub(1).map_or(0, |last| part.watermarks[last].1);
         assert!(
-            watermark >= part.watermark,
-            "{tp:?}: the high watermark went back from {} to {watermark}",
-            part.watermark
+            watermark >= known,
+            "{tp:?}: the high watermark went back from {known} to {watermark}"
         );
-        part.watermark = watermark;
+        if watermark > part.watermark() {
+            part.watermarks.push((now, watermark));
+        }
         if log_start >= 0 {
             assert!(
                 log_start <= watermark,
@@ -249,7 +259,7 @@ impl Model {
     /// The highest watermark that anyone saw.
     #[must_use]
     pub fn watermark(&self, tp: Tp) -> i64 {
-        self.parts.get(&tp).map_or(0, |p| p.watermark)
+        self.parts.get(&tp).map_or(0, Part::watermark)
     }
 
     /// Where consumers must be able to read up to by now: the end of what was acknowledged or seen.
@@ -257,7 +267,7 @@ impl Model {
     pub fn readable_end(&self, tp: Tp) -> i64 {
         let Some(part) = self.parts.get(&tp) else { return 0 };
         let last = part.firm.last_key_value().map_or(-1, |(offset, _)| *offset);
-        part.watermark.max(last + 1)
+        part.watermark().max(last + 1)
     }
 
     /// The lowest offset that can be asked for.
@@ -268,7 +278,11 @@ impl Model {
 
     /// The whole log was read, from its start to the high watermark: `(offset, timestamp, record)`.
     pub fn on_whole_log(&mut self, tp: Tp, log_start: i64, watermark: i64, log: Vec<(i64, i64, Rec)>) {
-        self.on_ends(tp, log_start, watermark);
+        assert!(
+            watermark >= self.watermark(tp),
+            "{tp:?}: the log ends at {watermark}, before {}",
+            self.watermark(tp)
+        );
         let part = self.parts.entry(tp).or_default();
         let offsets = log.iter().map(|(offset, ..)| *offset);
         assert!(
@@ -501,7 +515,7 @@ impl Model {
         for part in self.parts.values_mut() {
             part.soft.clear();
             if !self.promises.seen {
-                part.watermark = 0;
+                part.watermarks.clear();
             }
         }
         if !self.promises.commits {

@@ -280,6 +280,7 @@ impl FakeNet {
             ..
         } = self;
         let link = &mut links[id.0];
+        link.client_room_at = None;
         if link.broken_at.is_some() || link.broker_closed || link.up.fin.is_some() {
             return 0;
         }

@@ -193,7 +193,16 @@ impl Auditor {
             Act::Read { partition } => {
                 let topic = self.topic.clone().expect("the topic under audit");
                 let before = self.log.len();
-                let read = take_reply("auditor", version, frame, &topic, &[partition], &mut self.positions, cx);
+                let read = take_reply(
+                    "auditor",
+                    version,
+                    frame,
+                    &topic,
+                    &[partition],
+                    asked_at,
+                    &mut self.positions,
+                    cx,
+                );
                 let read = read.unwrap_or_else(|e| panic!("auditor: {topic:?} {partition}: {e:?}"));
                 self.log
                     .extend(read.into_iter().map(|(_, offset, time, rec)| (offset, time, rec)));

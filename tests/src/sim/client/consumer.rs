@@ -47,12 +47,14 @@ enum Note {
 ///
 /// Checks that the reply answers what was asked, that its records are whole, contiguous, below the high watermark and as they were
 /// sent, and tells the model. Moves `positions` on; the records' `(partition, offset, timestamp, record)` come out.
+#[allow(clippy::too_many_arguments)]
 pub fn take_reply(
     name: &str,
     version: i16,
     frame: &[u8],
     topic: &Topic,
     wanted: &[i32],
+    asked_at: Instant,
     positions: &mut BTreeMap<i32, i64>,
     cx: &mut Cx<'_>,
 ) -> Result<Vec<(i32, i64, i64, Rec)>, ErrorCode> {
@@ -91,7 +93,8 @@ pub fn take_reply(
             }
             error => panic!("{name}: fetch of {tp:?} at {position}: {error:?}"),
         }
-        cx.model.on_ends(tp, answer.log_start_offset, answer.high_watermark);
+        cx.model
+            .on_ends(tp, answer.log_start_offset, answer.high_watermark, asked_at, cx.now);
         assert_eq!(
             answer.last_stable_offset, answer.high_watermark,
             "{name}: without transactions all is stable"
@@ -206,6 +209,7 @@ impl Consumer {
             frame,
             &topic,
             wanted,
+            asked_at,
             &mut self.positions,
             cx,
         ) {
@@ -213,7 +217,8 @@ impl Consumer {
                 let (from, to) = self.plan.pace_us;
                 self.at = cx.soon(from, to);
                 // Nothing came although it would have waited: only as long as that, and a stopping broker answers at once.
-                let early = records.is_empty() && cx.now < asked_at + Millis::from_wire(wait);
+                let early =
+                    self.plan.min_bytes > 0 && records.is_empty() && cx.now < asked_at + Millis::from_wire(wait);
                 assert!(
                     !early || cx.stopping || !cx.roomy,
                     "{}: an empty answer before its time",

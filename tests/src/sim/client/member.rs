@@ -220,7 +220,7 @@ impl Member {
             Note::Fetch(wanted) => {
                 let topic = self.topic.clone().expect("a topic that was asked for");
                 let name = self.peer.name();
-                match take_reply(name, version, frame, &topic, &wanted, &mut self.positions, cx) {
+                match take_reply(name, version, frame, &topic, &wanted, asked.at, &mut self.positions, cx) {
                     Ok(_) => self.at = cx.soon(1_000, 200_000),
                     Err(ErrorCode::OFFSET_OUT_OF_RANGE) => {
                         for partition in wanted {
