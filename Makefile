@@ -1,6 +1,6 @@
 # Everyday commands. Each installs first, or names, what this machine lacks for it (tests/setup.sh).
 
-.PHONY: run test unit interop check fuzz bench
+.PHONY: run test unit sim interop check fuzz bench
 
 # Arguments of the broker, e.g. make run ARGS="server.properties --override num.partitions=4"
 ARGS ?=
@@ -20,6 +20,11 @@ test: unit interop
 unit:
 	tests/setup.sh run
 	cargo test --workspace $(NAME)
+	$(MAKE) sim
+
+# A thousand simulations; SKERRY_SEEDS and SKERRY_SEED_FROM for others.
+sim:
+	SKERRY_SEEDS=$${SKERRY_SEEDS:-1000} cargo test --profile sim --package skerry-tests --test sim -- --nocapture
 
 interop:
 	tests/setup.sh test

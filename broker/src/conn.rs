@@ -299,21 +299,23 @@ impl Conn {
     /// When it must be looked at again although nothing happened.
     #[must_use]
     pub fn deadline(&self, state: &State) -> Instant {
-        let mut at = match (
-            &state.config.connections_max_idle,
-            self.pair.is_some() && !self.is_waiting_for_us(),
-        ) {
-            (_, true) => self.progress + STALL,
-            (Some(idle), false) if self.parked == Parked::No => self.progress + *idle,
-            (_, false) => Instant::NEVER,
-        };
-        if let Parked::Until(parking) = self.parked {
-            at = at.min(parking.until);
+        let mut at = Instant::NEVER;
+        if self.is_peers_move(state) {
+            at = self.progress + STALL;
         }
         if self.is_receiving() {
             at = at.min(self.frame_since + PATIENCE);
         }
-        for held in &self.held {
+        if let Some(idle) = state.config.connections_max_idle
+            && self.is_idle()
+        {
+            at = at.min(self.progress + idle);
+        }
+        if let Parked::Until(parking) = self.parked {
+            at = at.min(parking.until);
+        }
+        // A reply that is free already waits for those before it to leave, and has no deadline any more.
+        for held in self.held.iter().filter(|held| !state.holds.is_free(held.hold)) {
             at = at.min(state.holds.deadline(held.hold));
         }
         at
@@ -322,6 +324,21 @@ impl Conn {
     /// Whether part of a request is there, and the rest is not.
     fn is_receiving(&self) -> bool {
         self.in_end > self.in_start && !self.is_waiting_for_us() && self.out.is_empty()
+    }
+
+    /// Whether it holds buffers that only the peer can free: by reading what waits to leave, or by sending the rest of a request.
+    fn is_peers_move(&self, state: &State) -> bool {
+        let leaves = match self.out.front() {
+            Front::Empty => !self.is_waiting_for_us(),
+            Front::Hold(hold) => state.holds.is_free(hold),
+            Front::Bytes | Front::File(_) => !self.loading_front,
+        };
+        self.pair.is_some() && leaves
+    }
+
+    /// Whether it is between requests: nothing is owed to it.
+    fn is_idle(&self) -> bool {
+        self.out.is_empty() && self.parked == Parked::No
     }
 
     /// Bytes moved.
@@ -362,12 +379,11 @@ impl Conn {
             }
             self.frame_since = s.now;
         }
-        let idle_since = self.progress;
-        if self.pair.is_some() && !self.is_waiting_for_us() && s.now >= idle_since + STALL {
+        if self.is_peers_move(s.state) && s.now >= self.progress + STALL {
             return Some(End::Stalled);
         }
         match state.config.connections_max_idle {
-            Some(idle) if self.is_quiet() && self.parked == Parked::No && s.now >= idle_since + idle => Some(End::Idle),
+            Some(idle) if self.is_idle() && s.now >= self.progress + idle => Some(End::Idle),
             _ => None,
         }
     }

@@ -121,7 +121,6 @@ impl Scenario {
             "skerry.limits.open.files",
             if roomy { 256 } else { rng.within(16, 24) }.to_string(),
         );
-        set("skerry.limits.parked", if roomy { 1_024 } else { 16 }.to_string());
 
         let disk_fails = rng.percent(15);
         let disk = Behaviour {
