@@ -704,7 +704,8 @@ impl Conn {
                 if ready == 0 {
                     let token = tokens::load(self.peer.conn);
                     match host.start_load(range.file, range.position, want, token) {
-                        Ok(Started::Done) => ready = want,
+                        // The host may have brought less than it was asked to.
+                        Ok(Started::Done) => ready = host.cached(range.file, range.position, want).max(1),
                         Ok(Started::Pending) => {
                             self.loading_front = true;
                             return Step::Nothing;

@@ -5,7 +5,7 @@
 //! clients' ends are what an application would see.
 
 use std::collections::VecDeque;
-use std::io::IoSlice;
+use std::io::{IoSlice, Read};
 use std::net::SocketAddr;
 
 use skerry_core::time::Instant;
@@ -102,10 +102,7 @@ impl Pipe {
         self.bytes -= out.len();
         while !out.is_empty() {
             let (_, piece) = self.pieces.front_mut().expect("no more is read than is there");
-            let n = piece.len().min(out.len());
-            for (to, from) in out.iter_mut().zip(piece.drain(..n)) {
-                *to = from;
-            }
+            let n = piece.read(out).expect("a deque reads");
             out = &mut out[n..];
             if piece.is_empty() {
                 self.pieces.pop_front();

@@ -187,7 +187,8 @@ impl Scenario {
             conditions,
             disk,
             disk_fails,
-            fills_up: rng.percent(10),
+            // Not both: a disk that is full after it failed leaves nothing to mend with.
+            fills_up: !disk_fails && rng.percent(10),
             chills: rng.percent(40),
             clock_jumps: rng.percent(20),
             roomy,

@@ -329,6 +329,7 @@ impl World {
     fn crash(&mut self, power_cut: bool) {
         let Broker { mut host, .. } = self.broker.take().expect("a broker to crash");
         host.restart(power_cut);
+        host.disk.mend();
         // A power cut in the middle of the next start, too.
         if power_cut && self.rng.percent(20) {
             let changes = host.disk.changes() + 1 + self.rng.below(30);

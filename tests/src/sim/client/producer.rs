@@ -61,6 +61,8 @@ enum Note {
 #[derive(Debug)]
 pub struct Producer {
     plan: ProducerPlan,
+    /// Whose records they are. What two connections carried may be appended in any order, unless a producer id stands behind both:
+    /// without one, each connection sends as somebody else.
     id: u32,
     peer: Peer<Note>,
     finder: TopicFinder,
@@ -114,6 +116,9 @@ impl Producer {
             if let Note::Produce(numbers) = asked.note {
                 self.give_back(&numbers);
             }
+        }
+        if !self.plan.idempotent {
+            self.id += 1_000;
         }
         self.at = self.at.max(cx.soon(1_000, 500_000));
     }
