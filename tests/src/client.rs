@@ -208,16 +208,10 @@ impl Client {
         answer.unwrap_or_else(|e| panic!("produce to {topic} {partition}: {e:?}"))
     }
 
-    /// Fetches from one partition: records from `offset` on and the high watermark.
+    /// Asks for one partition's records from `offset` on; [`receive_fetched`](Self::receive_fetched) takes the answer.
     ///
     /// Errors: those of the socket.
-    pub fn try_fetch(
-        &mut self,
-        topic: &str,
-        partition: i32,
-        offset: i64,
-        max_wait_ms: i32,
-    ) -> io::Result<Result<(Vec<TestRecord>, i64), ErrorCode>> {
+    pub fn send_fetch(&mut self, topic: &str, partition: i32, offset: i64, max_wait_ms: i32) -> io::Result<()> {
         let wanted = FetchPartition {
             partition,
             fetch_offset: offset,
@@ -236,7 +230,14 @@ impl Client {
             topics: Array::one(&of),
             ..Default::default()
         };
-        let frame = self.try_call(11, &call)?;
+        self.send(11, &call).map(drop)
+    }
+
+    /// The answer to a fetch from `offset` on: records and the high watermark, or an error.
+    ///
+    /// Errors: those of the socket; `ConnectionAborted` when the broker closed instead.
+    pub fn receive_fetched(&mut self, offset: i64) -> io::Result<Result<(Vec<TestRecord>, i64), ErrorCode>> {
+        let frame = self.receive()?.ok_or(ErrorKind::ConnectionAborted)?;
         let reply = reply::<FetchRequest<'_>>(11, &frame);
         let answer = reply
             .responses
@@ -249,6 +250,20 @@ impl Client {
             records.retain(|r| r.offset >= offset);
             (records, answer.high_watermark)
         }))
+    }
+
+    /// Fetches from one partition: records from `offset` on and the high watermark.
+    ///
+    /// Errors: those of the socket.
+    pub fn try_fetch(
+        &mut self,
+        topic: &str,
+        partition: i32,
+        offset: i64,
+        max_wait_ms: i32,
+    ) -> io::Result<Result<(Vec<TestRecord>, i64), ErrorCode>> {
+        self.send_fetch(topic, partition, offset, max_wait_ms)?;
+        self.receive_fetched(offset)
     }
 
     /// As [`try_fetch`](Self::try_fetch), and panics on every error.

@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::preload::AllocationCount;
+
 /// Patience with a process on a machine that has other things to do. Not a measure of anything.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -123,6 +125,8 @@ pub struct Start<'a> {
     pub overrides: &'a [&'a str],
     /// Environment variables.
     pub environment: &'a [(&'a str, &'a str)],
+    /// Counts its allocations.
+    pub counted: Option<&'a AllocationCount>,
     /// The program; `None` is [`skerry`].
     pub binary: Option<&'a Path>,
 }
@@ -136,6 +140,7 @@ impl<'a> Start<'a> {
             listeners: "PLAINTEXT://127.0.0.1:0",
             overrides: &[],
             environment: &[],
+            counted: None,
             binary: None,
         }
     }
@@ -144,6 +149,13 @@ impl<'a> Start<'a> {
     #[must_use]
     pub const fn with(mut self, overrides: &'a [&'a str]) -> Self {
         self.overrides = overrides;
+        self
+    }
+
+    /// With its allocations counted.
+    #[must_use]
+    pub const fn counted(mut self, count: &'a AllocationCount) -> Self {
+        self.counted = Some(count);
         self
     }
 
@@ -173,6 +185,9 @@ impl<'a> Start<'a> {
             .envs(self.environment.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::null());
+        if let Some(count) = self.counted {
+            count.watch(&mut command);
+        }
         let mut child = command.stderr(Stdio::piped()).spawn().expect("skerry starts");
         let stderr = child.stderr.take().expect("a piped stderr");
         let (log, addresses) = Log::follow(stderr);

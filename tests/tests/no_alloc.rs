@@ -1,61 +1,166 @@
-//! No allocation per request. First of all: that the counter counts.
+//! After warm-up the real broker allocates nothing: every call to an allocator in its process is counted from outside, by a preloaded
+//! C library, so that Rust and C are both seen.
+#![forbid(unsafe_code)]
 
-use std::io::{Read, Write};
-use std::path::Path;
-use std::process::{Command, Stdio};
+use skerry_core::error_code::ErrorCode;
+use skerry_tests::client::Client;
+use skerry_tests::preload::AllocationCount;
+use skerry_tests::process::{Start, TempDir};
+use skerry_tests::wire::{self, Producer, TestRecord};
 
-use skerry_tests::preload::{AllocationCount, compile};
+const TOPICS: [&str; 3] = ["one", "two", "three"];
+const GROUP: &str = "group";
 
-/// Goal: each way to allocate is counted once, with its bytes; anything else is not.
-/// Method: a process that allocates as told, one byte an order.
-#[test]
-fn the_counter_sees_every_allocation() {
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("no-alloc-{}", std::process::id()));
-    std::fs::create_dir_all(&directory).unwrap();
-    let count = AllocationCount::build(&directory).unwrap();
-    assert!(count.allocations().is_err(), "nothing is being watched yet");
-    let program = directory.join("allocates");
-    compile("allocates.c", &program, &[]).unwrap();
-    let mut command = Command::new(&program);
-    command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let mut child = count.watch(&mut command).spawn().unwrap();
-    let (mut orders, mut answers) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-    let mut order = |order: u8| {
-        orders.write_all(&[order]).unwrap();
-        let mut answer = [0];
-        answers.read_exact(&mut answer).unwrap();
-        (count.allocations().unwrap(), count.bytes().unwrap())
-    };
+/// Clients at work, and what each round goes on from.
+struct Work {
+    producers: Vec<Client>,
+    consumers: Vec<Client>,
+    member: Client,
+    member_id: String,
+    generation: i32,
+    producer_id: i64,
+    sequence: i32,
+    ends: [i64; TOPICS.len()],
+    round: usize,
+}
 
-    let mut before = order(b'-');
-    for (kind, bytes) in [
-        (b'm', 10),
-        (b'c', 20),
-        (b'r', 30),
-        (b'a', 128),
-        (b'l', 128),
-        (b'p', 50),
-        (b'v', 60),
-    ] {
-        let after = order(kind);
-        assert_eq!(after, (before.0 + 1, before.1 + bytes), "order {}", kind as char);
-        assert_eq!(order(b'-'), after, "an order without allocation");
-        before = after;
+impl Work {
+    fn begin(broker: std::net::SocketAddr) -> Self {
+        let mut member = Client::connect(broker);
+        for topic in TOPICS {
+            member.create_topic(topic, 2, &[]);
+        }
+        let producer_id = member.init_producer().expect("a reply");
+        let (member_id, generation) = member.join_alone(GROUP);
+        Self {
+            producers: (0..4).map(|_| Client::connect(broker)).collect(),
+            consumers: TOPICS.iter().map(|_| Client::connect(broker)).collect(),
+            member,
+            member_id,
+            generation,
+            producer_id,
+            sequence: 0,
+            ends: [0; TOPICS.len()],
+            round: 0,
+        }
     }
-    // Traced, an allocation is counted as before and names its caller.
-    count.trace(true).unwrap();
-    assert_eq!(order(b'm'), (before.0 + 1, before.1 + 10));
-    count.trace(false).unwrap();
-    order(b'm');
 
-    drop(orders);
-    let output = child.wait_with_output().unwrap();
-    assert!(output.status.success());
-    let traced = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(traced.matches("\n\n").count(), 1, "one backtrace: {traced}");
-    assert!(traced.contains("allocates"), "the trace names the program: {traced}");
-    std::fs::remove_dir_all(&directory).unwrap();
+    /// Every kind of request that goes on all day, once for each topic.
+    fn round(&mut self) {
+        self.round += 1;
+        let bytes = if self.round.is_multiple_of(16) { 40_000 } else { 100 };
+        for (n, topic) in TOPICS.into_iter().enumerate() {
+            // A consumer waits at the end of the log.
+            let consumer = &mut self.consumers[n];
+            consumer.send_fetch(topic, 0, self.ends[n], 60_000).expect("sent");
+            // Three producers send, in every way; the last one's records wake the consumer at the latest.
+            let producer = &mut self.producers[self.round % 4];
+            producer
+                .send_batch(topic, 0, 0, &wire::batch(&records(1, bytes), None))
+                .expect("sent");
+            producer.produce(topic, 0, 1, &wire::batch(&records(2, bytes), None));
+            let identity = Producer {
+                id: self.producer_id,
+                epoch: 0,
+                sequence: self.sequence,
+            };
+            let batch = wire::batch(&records(1, bytes), Some(identity));
+            if n == 0 {
+                producer.produce(topic, 0, -1, &batch);
+                self.sequence += 1;
+            }
+            producer
+                .send_batch(topic, 0, -1, &wire::batch(&records(1, bytes), None))
+                .expect("sent");
+            producer
+                .send_batch(topic, 1, -1, &wire::batch(&records(1, bytes), None))
+                .expect("sent");
+            for _ in 0..2 {
+                producer
+                    .receive_produced()
+                    .expect("a reply")
+                    .expect("a reply")
+                    .expect("no error");
+            }
+            let end = self.ends[n] + if n == 0 { 5 } else { 4 };
+            let mut at = self.ends[n];
+            let (woken, _) = consumer.receive_fetched(at).expect("a reply").expect("no error");
+            at += woken.len() as i64;
+            while at < end {
+                let (more, _) = consumer.fetch(topic, 0, at, 500);
+                at += more.len() as i64;
+            }
+            assert_eq!(at, end);
+            self.ends[n] = end;
+            assert_eq!(consumer.list_offset(topic, 0, -1), end);
+            let member = Some((self.member_id.as_str(), self.generation));
+            let committed = self.member.try_commit(GROUP, member, topic, 0, end).expect("a reply");
+            assert_eq!(committed, ErrorCode::NONE);
+            assert_eq!(self.member.committed(GROUP, topic, 0), end);
+            assert_eq!(
+                self.member.heartbeat(GROUP, &self.member_id, self.generation),
+                ErrorCode::NONE
+            );
+        }
+    }
+}
+
+fn records(count: usize, bytes: usize) -> Vec<TestRecord> {
+    (0..count)
+        .map(|n| TestRecord {
+            offset: -1,
+            timestamp: 1_790_000_000_000,
+            key: Some(vec![n as u8]),
+            value: vec![7; bytes],
+        })
+        .collect()
+}
+
+/// Rounds until everything has been used once that is made at its first use: a checkpoint and a rolled segment among them.
+const WARM_UP: usize = 300;
+const ROUNDS: usize = 500;
+
+fn nothing_is_allocated(settings: &[&str]) {
+    let dir = TempDir::new();
+    let count = AllocationCount::build(dir.path()).expect("the counter builds");
+    let data = dir.path().join("data");
+    let broker = Start::new(&data).with(settings).counted(&count).start();
+    let mut work = Work::begin(broker.address);
+    for _ in 0..WARM_UP {
+        work.round();
+    }
+    let before = count.allocations().expect("a count");
+    count.trace(true).expect("traced");
+    for _ in 0..ROUNDS {
+        work.round();
+    }
+    count.trace(false).expect("traced");
+    let after = count.allocations().expect("a count");
+    if after > before {
+        eprintln!("{}", broker.stderr());
+    }
+    assert_eq!(
+        after - before,
+        0,
+        "allocations in {ROUNDS} rounds; their backtraces stand above"
+    );
+    assert!(broker.stop().0.success());
+}
+
+#[test]
+fn nothing_is_allocated_for_requests_with_io_uring() {
+    nothing_is_allocated(&[
+        "skerry.io_uring=auto",
+        "log.segment.bytes=4000000",
+        "skerry.checkpoint.bytes=1000000",
+    ]);
+}
+
+#[test]
+fn nothing_is_allocated_for_requests_without_io_uring() {
+    nothing_is_allocated(&[
+        "skerry.io_uring=off",
+        "log.segment.bytes=4000000",
+        "skerry.checkpoint.bytes=1000000",
+    ]);
 }

@@ -30,7 +30,7 @@ fn every_promise_holds_in_every_simulation() {
         return;
     }
     let first = number("SKERRY_SEED_FROM").unwrap_or(0);
-    let count = number("SKERRY_SEEDS").unwrap_or(40);
+    let count = number("SKERRY_SEEDS").unwrap_or(20);
     let next = AtomicU64::new(first);
     let failed = Mutex::new(Vec::new());
     let total = Mutex::new(Report::default());

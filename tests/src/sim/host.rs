@@ -123,15 +123,11 @@ impl Net for SimHost {
     }
 
     fn read(&mut self, stream: StreamId, buf: &mut [u8]) -> nb::Result<usize, NetError> {
-        let r = self.net.read(stream, self.now, buf);
-        if self.passes_now > 4980 { eprintln!("read {stream:?} {} = {r:?}", buf.len()); }
-        r
+        self.net.read(stream, self.now, buf)
     }
 
     fn write(&mut self, stream: StreamId, bufs: &[IoSlice<'_>], _: bool) -> nb::Result<usize, NetError> {
-        let r = self.net.write(stream, self.now, bufs);
-        if self.passes_now > 4980 { eprintln!("write {stream:?} = {r:?}"); }
-        r
+        self.net.write(stream, self.now, bufs)
     }
 
     fn send_file(
@@ -200,15 +196,11 @@ impl Disk for SimHost {
     }
 
     fn start_load(&mut self, file: FileId, position: u64, bytes: usize, token: Token) -> Result<Started, DiskError> {
-        let r = self.disk.start_load(file, position, bytes, token);
-        if self.passes_now > 4980 { eprintln!("load {file:?} {position} {bytes} = {r:?}"); }
-        r
+        self.disk.start_load(file, position, bytes, token)
     }
 
     fn start_sync(&mut self, file: FileId, token: Token) -> Result<Started, DiskError> {
-        let r = self.disk.start_sync(file, token);
-        if self.passes_now > 4980 { eprintln!("sync {file:?} = {r:?}"); }
-        r
+        self.disk.start_sync(file, token)
     }
 
     fn poll_done(&mut self) -> Option<Completion> {
@@ -271,7 +263,6 @@ impl Host for SimHost {
     fn wait(&mut self, until: Instant, each: &mut dyn FnMut(Event)) {
         let until = self.in_sim(until);
         self.passes_now += 1;
-        if self.passes_now > 4980 { eprintln!("wait until {until:?} now {:?} news {:?} disk {:?} horizon {:?}", self.now, self.net.broker_news_at(), self.disk.next_done_at(), self.horizon); }
         assert!(
             self.passes_now < PASSES_MAX,
             "the broker spins: {PASSES_MAX} passes without rest"
