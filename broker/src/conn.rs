@@ -379,7 +379,7 @@ impl Conn {
             }
             self.frame_since = s.now;
         }
-        if self.is_peers_move(s.state) && s.now >= self.progress + STALL {
+        if self.is_peers_move(state) && s.now >= self.progress + STALL {
             return Some(End::Stalled);
         }
         match state.config.connections_max_idle {

@@ -688,7 +688,10 @@ impl Disk for FaultDisk {
         }
         let at = position as usize;
         let more = (at + bytes.len()).saturating_sub(self.file_bytes(inode) as usize) as u64;
-        let free = self.behaviour.space_bytes.saturating_sub(self.used_bytes());
+        let free = match self.behaviour.space_bytes {
+            u64::MAX => u64::MAX,
+            space => space.saturating_sub(self.used_bytes()),
+        };
         if more > free {
             let fits = bytes.len().saturating_sub((more - free) as usize);
             if fits == 0 {
