@@ -264,7 +264,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Its header.
+    /// Its header. What [`validate`](super::validate) has mended in it is not in [`Batch::bytes`].
     #[must_use]
     pub const fn header(&self) -> &BatchHeader {
         &self.header
@@ -292,6 +292,12 @@ impl<'a> Batch<'a> {
     #[must_use]
     pub fn crc_holds(&self, crc: Crc32c) -> bool {
         crc(0, self.bytes.get(CRC_FROM..).unwrap_or_default()) == self.header.crc
+    }
+
+    /// Changes the max timestamp in the header, and the CRC with it. Cost: one pass over the batch.
+    pub(super) fn mend_max_timestamp(&mut self, max_timestamp: i64, crc: Crc32c) {
+        self.header.max_timestamp = max_timestamp;
+        self.header.crc = crc(BatchHeader::crc_begin(&self.header.encode(), crc), self.payload());
     }
 
     /// Its records, where they are not compressed; else use [`RecordIter::new`] over the opened payload.

@@ -34,8 +34,6 @@ pub enum BatchError {
     Sequence,
     /// The timestamp type says LogAppendTime: only the broker sets that.
     TimestampType,
-    /// The header's max timestamp is not the largest of its records'.
-    MaxTimestamp,
     /// The records do not fill the batch exactly: one is torn or malformed, or bytes are left over.
     Record {
         /// Which record, from 0.
@@ -76,7 +74,6 @@ impl BatchError {
             | Self::Count
             | Self::Control
             | Self::Sequence
-            | Self::MaxTimestamp
             | Self::Record { .. }
             | Self::OffsetDelta { .. }
             | Self::NoKey { .. } => ErrorCode::INVALID_RECORD,
@@ -114,7 +111,6 @@ impl BatchError {
             Self::Transactional => "Transactions are not supported.",
             Self::Sequence => "A batch with a producer id needs an epoch and a sequence that are not negative.",
             Self::TimestampType => "Producers may not set the timestamp type to LogAppendTime.",
-            Self::MaxTimestamp => "The max timestamp of the batch is not that of its records.",
             Self::Record { .. } => "The records do not fill the batch exactly.",
             Self::OffsetDelta { .. } => "Offset deltas must count up from 0.",
             Self::Timestamp { .. } => "The timestamp is out of the range that the topic accepts.",

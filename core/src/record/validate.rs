@@ -23,14 +23,16 @@ pub struct Rules {
 /// Takes `records`, a partition's field in a Produce request, as one batch that may be appended under `rules`.
 ///
 /// Checked in this order: exactly one batch of format v2, size, CRC, attributes, producer fields, counts, and, where the
-/// records are not compressed, each of them: lengths fill the batch exactly, offset deltas are 0, 1, 2…, the header's max
-/// timestamp is the records'.
+/// records are not compressed, each of them: lengths fill the batch exactly, offset deltas are 0, 1, 2….
+///
+/// A max timestamp that is not the records' is mended in the header, as Kafka does: Sarama before 1.45.1 sends −1, and others send the last
+/// record's. Of compressed records it is at least the first one's.
 ///
 /// Errors: the first broken rule; [`BatchError::code`] is the partition's answer.
-/// Cost: a CRC pass, and a walk over the lengths of uncompressed records.
+/// Cost: a CRC pass, a walk over the lengths of uncompressed records, and another CRC pass where the header is mended.
 pub fn validate<'a>(records: &'a [u8], rules: &Rules, crc: Crc32c) -> Result<Batch<'a>, BatchError> {
-    let batch = Batch::only(records)?;
-    let header = batch.header();
+    let mut batch = Batch::only(records)?;
+    let header = *batch.header();
     if batch.len_bytes() > rules.batch_bytes_max as usize {
         return Err(BatchError::TooLarge);
     }
@@ -56,19 +58,23 @@ pub fn validate<'a>(records: &'a [u8], rules: &Rules, crc: Crc32c) -> Result<Bat
     if header.count < 1 || header.last_offset_delta != header.count - 1 {
         return Err(BatchError::Count);
     }
-    if compression == Compression::None {
-        walk(&batch, rules)?;
+    let max_timestamp = if compression == Compression::None {
+        walk(&batch, rules)?
     } else {
         let first_and_last = [header.base_timestamp, header.max_timestamp];
         if !first_and_last.iter().all(|timestamp| rules.admit(*timestamp)) {
             return Err(BatchError::Timestamp { index: 0 });
         }
+        header.max_timestamp.max(header.base_timestamp)
+    };
+    if max_timestamp != header.max_timestamp {
+        batch.mend_max_timestamp(max_timestamp, crc);
     }
     Ok(batch)
 }
 
-/// The checks of single records.
-fn walk(batch: &Batch<'_>, rules: &Rules) -> Result<(), BatchError> {
+/// The checks of single records; their largest timestamp.
+fn walk(batch: &Batch<'_>, rules: &Rules) -> Result<i64, BatchError> {
     let header = batch.header();
     let mut max_timestamp = i64::MIN;
     for (index, record) in (0u32..).zip(batch.records()) {
@@ -85,11 +91,7 @@ fn walk(batch: &Batch<'_>, rules: &Rules) -> Result<(), BatchError> {
         }
         max_timestamp = max_timestamp.max(timestamp);
     }
-    if max_timestamp == header.max_timestamp {
-        Ok(())
-    } else {
-        Err(BatchError::MaxTimestamp)
-    }
+    Ok(max_timestamp)
 }
 
 impl Rules {
@@ -152,7 +154,7 @@ mod tests {
     #[test]
     fn each_header_rule() {
         type Change = fn(&mut BatchHeader);
-        let cases: [(BatchError, Change); 17] = [
+        let cases: [(BatchError, Change); 15] = [
             (BatchError::Magic(1), |h| h.magic = 1),
             (BatchError::Size(3), |h| h.length = 3),
             (BatchError::Truncated, |h| h.length += 1),
@@ -167,8 +169,6 @@ mod tests {
             (BatchError::Count, |h| h.count = i32::MIN),
             (BatchError::Count, |h| h.last_offset_delta = 3),
             (BatchError::Count, |h| h.last_offset_delta = -1),
-            (BatchError::MaxTimestamp, |h| h.max_timestamp = 301),
-            (BatchError::MaxTimestamp, |h| h.base_timestamp = 99),
             (BatchError::Record { index: 3 }, |h| {
                 (h.count, h.last_offset_delta) = (4, 3)
             }),
@@ -248,6 +248,29 @@ mod tests {
             ..RULES
         };
         assert!(validate(builder.finish(crc32c), &rules, crc32c).is_ok());
+    }
+
+    #[test]
+    fn a_max_timestamp_that_is_not_the_records_is_mended() {
+        let sealed = |change: fn(&mut BatchHeader), want: i64| {
+            let bytes = with(change);
+            let batch = validate(&bytes, &RULES, crc32c).unwrap();
+            assert_eq!(batch.header().max_timestamp, want);
+            let head = batch.header().encode();
+            let whole = [&head, batch.payload()].concat();
+            assert!(Batch::only(&whole).unwrap().crc_holds(crc32c));
+        };
+        for max in [-1, 200, 301, i64::MAX, i64::MIN] {
+            let bytes = with(|h| h.max_timestamp = max);
+            assert_eq!(
+                validate(&bytes, &RULES, crc32c).unwrap().header(),
+                validate(&good(), &RULES, crc32c).unwrap().header()
+            );
+        }
+        sealed(|h| h.base_timestamp = 99, 299);
+        // Of compressed records only the first one's is known.
+        sealed(|h| (h.attributes, h.max_timestamp) = (Attributes(1), -1), 100);
+        sealed(|h| (h.attributes, h.max_timestamp) = (Attributes(1), 250), 250);
     }
 
     #[test]
