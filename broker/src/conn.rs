@@ -36,6 +36,9 @@ pub const STALL: Millis = Millis(30_000);
 /// How long a request may take to arrive whole when somebody else waits for its buffer.
 pub const PATIENCE: Millis = Millis(10_000);
 
+/// How long a parked request may keep a buffer when somebody else waits for one; then it is answered with what there is.
+pub const PARKED_PATIENCE: Millis = Millis(1_000);
+
 /// Bytes that must move in [`STALL`] to count as progress, where a request or the replies are not done with fewer.
 const PROGRESS_BYTES: usize = 4096;
 
@@ -188,6 +191,8 @@ pub struct Conn {
     writable: bool,
     hangup: bool,
     ended: bool,
+    /// A held reply says what has become untrue, and cannot be changed.
+    unsaid: bool,
     draining: Option<End>,
     woken: bool,
     loaded: bool,
@@ -237,6 +242,7 @@ impl Conn {
             writable: true,
             hangup: false,
             ended: false,
+            unsaid: false,
             draining: None,
             woken: false,
             loaded: false,
@@ -291,16 +297,18 @@ impl Conn {
             .as_ref()
             .map(|l| buffers.replies.slice_mut(l))
             .unwrap_or_default();
-        if let Some(bytes) = self.out.reply_mut(held.place, held.bytes, small, large) {
-            dispatch::fail_held(bytes, scratch, &held.asked, ended.ordinal, error);
-        }
+        let told = self
+            .out
+            .reply_mut(held.place, held.bytes, small, large)
+            .is_some_and(|bytes| dispatch::fail_held(bytes, scratch, &held.asked, ended.ordinal, error));
+        self.unsaid |= !told;
     }
 
     /// When it must be looked at again although nothing happened.
     #[must_use]
     pub fn deadline(&self, state: &State) -> Instant {
         let mut at = Instant::NEVER;
-        if self.is_peers_move(state) {
+        if self.is_peers_move() {
             at = self.progress + STALL;
         }
         if self.is_receiving() {
@@ -313,6 +321,9 @@ impl Conn {
         }
         if let Parked::Until(parking) = self.parked {
             at = at.min(parking.until);
+            if self.in_end > self.in_start {
+                at = at.min(self.frame_since + PARKED_PATIENCE);
+            }
         }
         // A reply that is free already waits for those before it to leave, and has no deadline any more.
         for held in self.held.iter().filter(|held| !state.holds.is_free(held.hold)) {
@@ -327,10 +338,11 @@ impl Conn {
     }
 
     /// Whether it holds buffers that only the peer can free: by reading what waits to leave, or by sending the rest of a request.
-    fn is_peers_move(&self, state: &State) -> bool {
+    fn is_peers_move(&self) -> bool {
         let leaves = match self.out.front() {
             Front::Empty => !self.is_waiting_for_us(),
-            Front::Hold(hold) => state.holds.is_free(hold),
+            // Once it is free it goes with the next turn, and the peer's time begins then.
+            Front::Hold(_) => false,
             Front::Bytes | Front::File(_) => !self.loading_front,
         };
         self.pair.is_some() && leaves
@@ -362,6 +374,16 @@ impl Conn {
         {
             self.woken = true;
         }
+        if let Parked::Until(parking) = &mut self.parked
+            && self.in_end > self.in_start
+            && s.now >= self.frame_since + PARKED_PATIENCE
+        {
+            self.frame_since = s.now;
+            if s.buffers.contended {
+                parking.until = s.now;
+                self.woken = true;
+            }
+        }
         let Shared { state, buffers, .. } = s;
         for i in 0..self.held.len() {
             let Some(hold) = self.held.iter().nth(i).map(|h| h.hold) else {
@@ -379,7 +401,7 @@ impl Conn {
             }
             self.frame_since = s.now;
         }
-        if self.is_peers_move(state) && s.now >= self.progress + STALL {
+        if self.is_peers_move() && s.now >= self.progress + STALL {
             return Some(End::Stalled);
         }
         match state.config.connections_max_idle {
@@ -423,13 +445,25 @@ impl Conn {
     }
 
     fn step<H: Host>(&mut self, s: &mut Shared<'_, H>, laps: &mut Laps) -> Step {
+        if self.unsaid {
+            return Step::Stop(Turn::End(End::Refused(
+                "its reply is too long to be changed to an error",
+            )));
+        }
         if self.loaded || self.woken {
             self.resume(s);
         }
-        let handled = self.handle(s, laps);
-        if let Step::Did = handled {
-            return Step::Did;
-        }
+        let handled = match self.handle(s, laps) {
+            Step::Did => return Step::Did,
+            // It ends, but what it was promised before leaves first. The request is not asked again: it may have been done in part.
+            Step::Stop(Turn::End(end)) if !self.out.is_empty() => {
+                self.draining = Some(end);
+                (self.saved, self.retry) = (0, None);
+                self.in_start = self.in_end;
+                Step::Nothing
+            }
+            handled => handled,
+        };
         if matches!(handled, Step::Nothing) && self.is_gathering() {
             match self.receive(s, laps) {
                 step @ (Step::Did | Step::Stop(Turn::End(_))) => return step,
@@ -441,8 +475,6 @@ impl Conn {
             step => return step,
         }
         match handled {
-            // It ends, but what it was promised before leaves first.
-            Step::Stop(Turn::End(_)) if !self.out.is_empty() => return Step::Nothing,
             // What it wants may come from its own replies leaving: only with nothing to send does it stand in line.
             Step::Stop(_) => return handled,
             Step::Did | Step::Nothing => {}
@@ -672,6 +704,8 @@ impl Conn {
                 state.holds.release(hold);
                 self.out.unhold();
                 self.held.pop_front();
+                // Only now is it the peer's move.
+                self.progressed(0, true, *now);
                 return Step::Did;
             }
             Front::Hold(_) => return Step::Nothing,

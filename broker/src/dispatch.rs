@@ -166,12 +166,14 @@ pub fn handle<H: Host>(
     }
 }
 
-/// Writes an error into a held reply: what it waited for did not become durable. `ordinal` says which of its partitions.
-pub fn fail_held(reply: &mut [u8], scratch: &mut [u8], asked: &Asked, ordinal: u32, error: ErrorCode) {
+/// Writes an error into a held reply: what it waited for did not become durable. `ordinal` says which of its partitions. False when
+/// the reply is longer than `scratch`, which its rewriting takes: it must not leave.
+#[must_use]
+pub fn fail_held(reply: &mut [u8], scratch: &mut [u8], asked: &Asked, ordinal: u32, error: ErrorCode) -> bool {
     match asked.api {
         ApiKey::Produce => handler::produce::fail_partition(reply, scratch, asked.version, ordinal, error),
         ApiKey::OffsetCommit => handler::offset_commit::fail(reply, scratch, asked.version),
-        _ => {}
+        _ => true,
     }
 }
 

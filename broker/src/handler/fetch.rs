@@ -136,6 +136,8 @@ fn fetch<H: Host>(
         .max(0)
         .unsigned_abs()
         .min(cx.state.config.fetch_bytes_max);
+    // More than a reply may have is never there: as in Kafka, it is not waited for.
+    let wanted_bytes = request.min_bytes.max(0).unsigned_abs().min(budget);
     let mut at_once = false;
     for topic in request.topics {
         for wanted in topic.partitions {
@@ -153,7 +155,7 @@ fn fetch<H: Host>(
     let until = cx
         .parked
         .map_or(cx.now + Millis::from_wire(request.max_wait_ms), |p| p.until);
-    let enough = room.total >= u64::from(request.min_bytes.max(0).unsigned_abs());
+    let enough = room.total >= u64::from(wanted_bytes);
     if !enough && !at_once && cx.now < until && park(cx, &room.results) {
         return Outcome::Park(Parking { until, mark: 0 });
     }

@@ -82,16 +82,18 @@ fn commit<H: Host>(
     }
 }
 
-/// Changes a reply that is held: its commits did not become durable. Clients look for the coordinator again and commit again.
-pub fn fail(reply: &mut [u8], scratch: &mut [u8], version: i16) {
+/// Changes a reply that is held: its commits did not become durable. Clients look for the coordinator again and commit again. False for
+/// a reply that is longer than `scratch`: it stands as it is and must not leave.
+#[must_use]
+pub fn fail(reply: &mut [u8], scratch: &mut [u8], version: i16) -> bool {
     let Some(copy) = scratch.get_mut(..reply.len()) else {
-        return;
+        return false;
     };
     copy.copy_from_slice(reply);
     let body_at = 4 + 4 + usize::from(OffsetCommitResponse::FLEXIBLE.contains(version));
     let mut reader = Reader::new(copy.get(body_at..).unwrap_or_default());
     let Ok(old) = OffsetCommitResponse::decode(&mut reader, version) else {
-        return;
+        return false;
     };
     let failed = Failed {
         old: &old,
@@ -103,7 +105,7 @@ pub fn fail(reply: &mut [u8], scratch: &mut [u8], version: i16) {
     };
     let mut writer = SliceWriter::new(reply.get_mut(body_at..).unwrap_or_default());
     // It is as long as the one that it replaces.
-    let _ = message.encode(&mut writer, version);
+    message.encode(&mut writer, version).is_ok()
 }
 
 struct Reply<'r, 'f> {
@@ -252,7 +254,11 @@ mod tests {
             let mut writer = SliceWriter::new(&mut reply[body_at..]);
             good.encode(&mut writer, version).unwrap();
             let bytes = body_at + good.encoded_len(version);
-            fail(&mut reply[..bytes], &mut [0; 100], version);
+            assert!(
+                !fail(&mut reply[..bytes], &mut [0; 20], version),
+                "no room to change it"
+            );
+            assert!(fail(&mut reply[..bytes], &mut [0; 100], version));
             let mut reader = Reader::new(&reply[body_at..bytes]);
             let told = OffsetCommitResponse::decode(&mut reader, version).unwrap();
             let codes: Vec<_> = told

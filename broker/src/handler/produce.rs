@@ -326,17 +326,17 @@ impl<'a, 'f: 'a> Items<'a, PartitionProduceResponse<'a>> for Reply<'_, 'f> {
 /// Changes one partition's answer in an encoded reply that has not left (length prefix included) to `error`: what it waited for
 /// will not come. The reply keeps its length.
 ///
-/// `scratch` takes a copy while the reply is written anew; a reply longer than it cannot be changed and stands as it is, which
-/// the caller prevents by lending as much as its largest send buffer.
-pub fn fail_partition(reply: &mut [u8], scratch: &mut [u8], version: i16, ordinal: u32, error: ErrorCode) {
+/// `scratch` takes a copy while the reply is written anew. False for a reply that is longer: it stands as it is and must not leave.
+#[must_use]
+pub fn fail_partition(reply: &mut [u8], scratch: &mut [u8], version: i16, ordinal: u32, error: ErrorCode) -> bool {
     let Some(copy) = scratch.get_mut(..reply.len()) else {
-        return;
+        return false;
     };
     copy.copy_from_slice(reply);
     let body_at = 4 + 4 + usize::from(ProduceResponse::FLEXIBLE.contains(version));
     let mut reader = Reader::new(copy.get(body_at..).unwrap_or_default());
     let Ok(old) = ProduceResponse::decode(&mut reader, version) else {
-        return;
+        return false;
     };
     let changed = Changed {
         old: &old,
@@ -349,7 +349,7 @@ pub fn fail_partition(reply: &mut [u8], scratch: &mut [u8], version: i16, ordina
         ..old
     };
     let mut writer = SliceWriter::new(reply.get_mut(body_at..).unwrap_or_default());
-    let _ = message.encode(&mut writer, version);
+    message.encode(&mut writer, version).is_ok()
 }
 
 struct Changed<'r, 'f> {
