@@ -29,7 +29,7 @@ impl Rec {
         id[..4].copy_from_slice(&self.client.to_be_bytes());
         id[4..].copy_from_slice(&self.number.to_be_bytes());
         self.padding().fill(rest);
-        let key = (self.number % 3 > 0).then(|| self.number.to_be_bytes().to_vec());
+        let key = (!self.number.is_multiple_of(3)).then(|| self.number.to_be_bytes().to_vec());
         TestRecord {
             offset: -1,
             timestamp,

@@ -177,14 +177,12 @@ impl Hostile {
             attack.out.drain(..sent);
         }
         let mut over = false;
-        while attack.trick != Trick::Deaf {
+        let hears = attack.trick != Trick::Deaf;
+        while hears && !over {
             match cx.net.client_read(attack.link, cx.now, usize::MAX) {
                 ClientRead::Bytes(_) => {}
                 ClientRead::Nothing => break,
-                ClientRead::End | ClientRead::Reset => {
-                    over = true;
-                    break;
-                }
+                ClientRead::End | ClientRead::Reset => over = true,
             }
         }
         if attack.trick == Trick::Ended && attack.out.is_empty() {
