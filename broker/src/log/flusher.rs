@@ -246,12 +246,13 @@ impl Flusher {
             || self.registered.iter().any(|registered| registered.wanted);
         if !logs.failures.is_empty() {
             Instant::default()
-        } else if waits && !self.is_busy() {
-            self.rest_until
         } else if self.is_busy() {
             Instant::NEVER
+        } else if waits {
+            self.rest_until
         } else {
-            self.oldest_due(logs)
+            // Also what is merely old waits for the rest to end.
+            self.oldest_due(logs).max(self.rest_until)
         }
     }
 
