@@ -26,6 +26,7 @@ fn replay(seed: u64) -> String {
 fn every_promise_holds_in_every_simulation() {
     if let Some(seed) = number("SKERRY_SEED") {
         skerry_broker::logging::start("debug").expect("a level");
+        println!("{:#?}", sim::scenario(seed));
         println!("{:#?}", sim::run(seed));
         return;
     }

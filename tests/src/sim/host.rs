@@ -271,7 +271,12 @@ impl Host for SimHost {
             self.wakes += 1;
             return;
         }
-        if self.horizon <= self.now || until <= self.now {
+        if self.horizon <= self.now {
+            // Said once: a broker that waits on within one pass gets on.
+            self.horizon = Instant::NEVER;
+            return;
+        }
+        if until <= self.now {
             return;
         }
         let news = self.net.broker_news_at().min(self.disk.next_done_at());

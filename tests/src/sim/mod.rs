@@ -9,4 +9,4 @@ pub mod scenario;
 pub mod world;
 
 pub use client::Cx;
-pub use world::{Report, run};
+pub use world::{Report, run, scenario};

@@ -42,6 +42,12 @@ pub struct Report {
     pub digest: u64,
 }
 
+/// What is chosen for a seed, for a person who looks into a failure.
+#[must_use]
+pub fn scenario(seed: u64) -> Scenario {
+    Scenario::of(&mut Rng::new(seed))
+}
+
 /// Runs the simulation of one seed. Panics on the first promise that does not hold.
 #[must_use]
 pub fn run(seed: u64) -> Report {

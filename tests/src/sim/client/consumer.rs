@@ -241,20 +241,25 @@ impl Consumer {
     /// A fetch that is parked while what it waits for is there has been forgotten.
     fn check_wake(&mut self, cx: &Cx<'_>) {
         let Some(topic) = &self.topic else { return };
-        let waits = self.peer.asked().any(|a| matches!(&a.note, Note::Fetch { .. }));
-        let behind = self
-            .positions
-            .iter()
-            .any(|(p, at)| cx.model.readable_end((topic.id, *p)) > *at);
-        if !waits || !behind || self.plan.min_bytes > 1 || self.plan.slow.is_some() || cx.disk_fails {
+        let wanted = self.peer.asked().find_map(|a| match &a.note {
+            Note::Fetch { wanted, .. } => Some(wanted),
+            Note::Find => None,
+        });
+        let behind = wanted.into_iter().flatten().any(|partition| {
+            let at = self.positions.get(partition).copied().unwrap_or(0);
+            cx.model.readable_end((topic.id, *partition)) > at
+        });
+        if !behind || self.plan.min_bytes > 1 || self.plan.slow.is_some() || cx.disk_fails {
             self.due_since = None;
             return;
         }
         let since = *self.due_since.get_or_insert(cx.now);
         assert!(
             cx.now < since + WAKE_WITHIN,
-            "{}: data was there and nobody woke its fetch",
-            self.peer.name()
+            "{}: data was there since {since:?} and nobody woke its fetch: {:?}, {:?}",
+            self.peer.name(),
+            self.positions,
+            self.peer
         );
     }
 }
