@@ -621,7 +621,9 @@ fn idle_connections_are_closed_without_a_line() {
     let rig = Rig::start(&["connections.max.idle.ms=300"]);
     let mut silent = rig.connect();
     assert_eq!(silent.receive().expect("an end"), None);
-    assert_eq!(rig.lines(": closed: "), 0);
+    // Lines come in order, so one about the idle peer would stand before this one.
+    rig.refuses(&[0; 4], false, "is too short");
+    assert_eq!(rig.lines(": closed: "), 1);
     rig.finish(FEW);
 }
 
@@ -706,8 +708,14 @@ fn more_connections_than_there_may_be() {
     let mut good = rig.connect();
     let ask = ApiVersionsRequest::default();
     let _ = good.call(0, &ask);
-    let mut others: Vec<_> = (0..1_100).map(|_| rig.connect()).collect();
-    let served = others.iter_mut().filter_map(|c| c.try_call(0, &ask).ok()).count();
+    // One after the other: the kernel lets few wait to be accepted, and a client that finds no room tries again after seconds.
+    let mut others = Vec::new();
+    let mut served = 0;
+    for _ in 0..1_100 {
+        let mut client = rig.connect();
+        served += usize::from(client.try_call(0, &ask).is_ok());
+        others.push(client);
+    }
     assert!(
         (1_020..=1_023).contains(&served),
         "{served} of 1100 beside one that was there"
