@@ -5,12 +5,19 @@
 
 use core::fmt::Write;
 
+use crate::crc;
+
 /// Longest topic name (Kafka's own bound).
 const TOPIC_BYTES_MAX: usize = 249;
 /// Topic, hyphen, partition number.
 const DIR_BYTES_MAX: usize = TOPIC_BYTES_MAX + 1 + 10;
 /// Directory, slash, 20 digits, the longest ending.
 const PATH_BYTES_MAX: usize = DIR_BYTES_MAX + 1 + 20 + ".log.copy".len();
+
+/// The longest name of a file or directory on Linux (`NAME_MAX`). A partition's directory may be as long, but for an ending.
+const NAME_BYTES_MAX: usize = 255;
+/// What is kept of a directory's name where it and an ending are longer.
+const KEPT_BYTES: usize = 200;
 
 /// A partition's directory.
 pub(super) type Dir = heapless::String<DIR_BYTES_MAX>;
@@ -63,17 +70,17 @@ pub(super) fn failed(dir: &Dir) -> Path {
 
 /// The same, beside the directory, for when nothing can be made in it.
 pub(super) fn failed_beside(dir: &Dir) -> Path {
-    path(format_args!("{dir}.failed"))
+    beside(dir, format_args!(".failed"))
 }
 
 /// The name of a directory for the moment in which it gets a new entry.
 pub(super) fn mending(dir: &Dir) -> Path {
-    path(format_args!("{dir}.mending"))
+    beside(dir, format_args!(".mending"))
 }
 
 /// Where a directory goes that is to be removed or that nobody knows.
 pub(super) fn aside(dir: &Dir, number: u32, why: &str) -> Path {
-    path(format_args!("{dir}.{number}{why}"))
+    beside(dir, format_args!(".{number}{why}"))
 }
 
 /// The base offset in a segment file's name.
@@ -89,6 +96,18 @@ pub(super) fn base(name: &str, kind: Kind) -> Option<i64> {
 pub(super) const DELETE: &str = "-delete";
 /// How a directory ends that was in the way of a new partition.
 pub(super) const STRAY: &str = "-stray";
+
+/// The directory's name with an ending, always the same. Where that is too long for a file system, a checksum stands for its end.
+fn beside(dir: &Dir, ending: core::fmt::Arguments<'_>) -> Path {
+    let name = path(format_args!("{dir}{ending}"));
+    match dir.get(..KEPT_BYTES) {
+        Some(kept) if name.len() > NAME_BYTES_MAX => {
+            let sum = (crc::CRC32C)(0, dir.as_bytes());
+            path(format_args!("{kept}~{sum:08x}{ending}"))
+        }
+        _ => name,
+    }
+}
 
 fn path(text: core::fmt::Arguments<'_>) -> Path {
     let mut path = Path::new();
@@ -113,6 +132,16 @@ mod tests {
         }
         assert!(aside(&dir, u32::MAX, DELETE).ends_with("-delete"));
         assert!(failed_beside(&dir).ends_with(".failed"));
+        let other = super::dir(&longest, i32::MAX - 1).unwrap();
+        for (name, others) in [
+            (aside(&dir, u32::MAX, STRAY), aside(&other, u32::MAX, STRAY)),
+            (failed_beside(&dir), failed_beside(&other)),
+            (mending(&dir), mending(&other)),
+        ] {
+            assert!(name.len() <= NAME_BYTES_MAX, "{name}");
+            assert_ne!(name, others);
+        }
+        assert_eq!(mending(&super::dir("t", 3).unwrap()), "t-3.mending");
         assert!(super::dir(&"t".repeat(250), i32::MAX).is_none());
         for name in [
             "1.log",
