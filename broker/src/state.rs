@@ -257,7 +257,7 @@ impl State {
                 }
             }
             Ok(false) => {}
-            Err(e) => ::log::warn!("metadata.log could not be rewritten: {e:?}; it goes on as it is"),
+            Err(e) => ::log::warn!("metadata.log could not be rewritten: {e}; it goes on as it is"),
         }
     }
 

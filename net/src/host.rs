@@ -4,6 +4,7 @@
 //! simulator's fake clock, sockets and disk. Handles are small copyable numbers; the host owns what is behind them.
 //! Calls never block except where they say so, and allocate nothing once the host is made.
 
+use core::fmt;
 use core::net::SocketAddr;
 use std::io::{IoSlice, IoSliceMut};
 
@@ -65,6 +66,19 @@ pub enum DiskError {
     Exhausted,
     /// Another error, by its `errno`.
     Os(i32),
+}
+
+impl fmt::Display for DiskError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Full => f.write_str("no space left"),
+            Self::Io => f.write_str("input/output error"),
+            Self::NotFound => f.write_str("no such file or directory"),
+            Self::Exists => f.write_str("it is there already"),
+            Self::Exhausted => f.write_str("no more files can be open"),
+            Self::Os(number) => std::io::Error::from_raw_os_error(*number).fmt(f),
+        }
+    }
 }
 
 /// How to open a file.

@@ -119,7 +119,7 @@ fn forget_all<H: Host>(cx: &mut Context<'_, H>, answers: &[Answer]) {
     }
     if any && let Err(error) = cx.state.logs.sync_names(cx.host) {
         // The metadata log says that they are gone: the next start takes no directory for a topic that it does not know.
-        log::warn!("directories of deleted topics may come back after a power cut: {error:?}");
+        log::warn!("directories of deleted topics may come back after a power cut: {error}");
     }
 }
 

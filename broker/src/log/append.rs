@@ -98,6 +98,10 @@ impl Logs {
         match wrote {
             Ok(n) if n == batch.len_bytes() => {}
             Ok(_) | Err(DiskError::Full) => {
+                if let (Some(missed), Some(partition)) = (self.full_log.admit(params.now), self.partition(ix)) {
+                    let dir = &partition.dir;
+                    log::warn!("{dir}: the disk is full: not written, and told as KAFKA_STORAGE_ERROR{missed}");
+                }
                 // A card that cannot even cut the file is not only full.
                 if let Err(error) = disk.truncate(file, u64::from(position)) {
                     self.fail(disk, ix, error);

@@ -129,7 +129,7 @@ impl Logs {
             wrote
         });
         if let Err(error) = wrote {
-            log::debug!("{path}: no checkpoint: {error:?}");
+            log::debug!("{path}: no checkpoint: {error}");
         }
         // Also after an error: the disk is asked again only when there is more to say.
         if let Some(partition) = self.partition_mut(ix) {

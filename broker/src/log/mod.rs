@@ -31,11 +31,12 @@ pub use types::{
 };
 
 use skerry_core::record::Batch;
-use skerry_core::time::Timestamp;
+use skerry_core::time::{Millis, Timestamp};
 use skerry_net::host::{Disk, DiskError, FileId, OpenMode};
 use skerry_net::queue::Queue;
 
 use crate::ids::PartitionIx;
+use crate::logging::RateLimited;
 use crate::unpack::{UnpackError, Unpacker};
 use files::{Files, Owner};
 use find::Rebuild;
@@ -70,6 +71,7 @@ pub struct Logs {
     rebuild: Option<Rebuild>,
     /// It was said that every segment is in use.
     told_full: bool,
+    full_log: RateLimited,
     unpacker: Unpacker,
     scratch: Box<[u8]>,
 }
@@ -111,6 +113,7 @@ impl Logs {
             aside: 0,
             rebuild: None,
             told_full: false,
+            full_log: RateLimited::new(1, Millis(60_000)),
             unpacker: Unpacker::new(),
             scratch: vec![0; SCRATCH_BYTES].into_boxed_slice(),
         }
@@ -132,7 +135,7 @@ impl Logs {
             Ok(false) => {}
             Ok(true) => log::warn!("{topic}-{partition}: a directory that belongs to no topic was moved aside"),
             Err(error) => {
-                log::error!("{topic}-{partition}: what is in the way cannot be moved aside: {error:?}");
+                log::error!("{topic}-{partition}: what is in the way cannot be moved aside: {error}");
                 self.give_slot(ix);
                 return Err(CreateError::Storage);
             }
@@ -209,7 +212,7 @@ impl Logs {
             result = result.and(disk.remove_dir(&dir));
         }
         if let Err(error) = result {
-            log::warn!("deleted partitions are not all gone, the next start tries again: {error:?}");
+            log::warn!("deleted partitions are not all gone, the next start tries again: {error}");
         }
     }
 
@@ -413,14 +416,14 @@ impl Logs {
         };
         partition.health = Health::ReadOnly;
         let dir = partition.dir.clone();
-        log::error!("{dir}: the disk failed ({error:?}): no more writes until a restart has mended it");
+        log::error!("{dir}: the disk failed ({error}): no more writes until a restart has mended it");
         self.failures.push(ix.0);
         self.dirty.remove(ix.0 as usize);
         self.urgent.remove(ix.0 as usize);
         let kept =
             make_mark(disk, &path::failed(&dir), &dir).or_else(|_| make_mark(disk, &path::failed_beside(&dir), ""));
         if let Err(error) = kept {
-            log::error!("{dir}: not even a mark of that could be kept: {error:?}");
+            log::error!("{dir}: not even a mark of that could be kept: {error}");
         }
     }
 

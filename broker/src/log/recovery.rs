@@ -77,7 +77,7 @@ impl Logs {
                     self.recover(disk, ix, now, wall)
                 }
                 Err(error) => {
-                    log::error!("{topic}-{partition}: the disk still fails ({error:?}): no writes");
+                    log::error!("{topic}-{partition}: the disk still fails ({error}): no writes");
                     self.stand_still(ix, Health::ReadOnly);
                     Ok(())
                 }
@@ -705,7 +705,9 @@ fn last_entry<D: Disk>(disk: &mut D, path: &str, base: i64, position: u32, crc: 
         return nothing;
     };
     let bytes = disk.len(index).unwrap_or(0);
-    let mut count = u32::try_from(bytes / ENTRY_BYTES as u64).unwrap_or(0);
+    // Each entry's batch begins after another one: a longer index, such as Kafka's preallocated ones, has none beyond that.
+    let count_max = position / BATCH_HEADER_BYTES as u32;
+    let mut count = u32::try_from(bytes / ENTRY_BYTES as u64).map_or(count_max, |count| count.min(count_max));
     let mut found = nothing;
     while count > 0 {
         let mut text = [0; ENTRY_BYTES];

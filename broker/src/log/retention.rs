@@ -57,7 +57,7 @@ impl Logs {
             }
             for kind in [Kind::Index, Kind::Log] {
                 if let Err(error) = disk.remove(&path::segment(&dir, base, kind)) {
-                    log::debug!("{dir}: segment {base} is not removed: {error:?}");
+                    log::debug!("{dir}: segment {base} is not removed: {error}");
                 }
             }
             self.drop_segment(disk, ix, oldest);

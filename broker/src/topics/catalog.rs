@@ -59,7 +59,7 @@ impl core::fmt::Display for OpenError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Self::Meta(error) => error.fmt(f),
-            Self::Disk(error) => write!(f, "{METADATA_LOG}: {error:?}"),
+            Self::Disk(error) => write!(f, "{METADATA_LOG}: {error}"),
             Self::Limits { topics, partitions } => write!(
                 f,
                 "the data directory holds {topics} topics with {partitions} partitions: \
@@ -275,7 +275,7 @@ impl Catalog {
                 }
             };
             if let Err(error) = self.log.append(host, &record) {
-                warn!("topic {name} could not be written to {METADATA_LOG}: {error:?}");
+                warn!("topic {name} could not be written to {METADATA_LOG}: {error}");
             }
         }
     }
@@ -336,7 +336,7 @@ impl Catalog {
         let remembered = self.log.append(disk, &started).and_then(|_| self.log.sync(disk));
         if let Err(error) = remembered {
             warn!(
-                "leader epoch {} could not be written to {METADATA_LOG}: {error:?}",
+                "leader epoch {} could not be written to {METADATA_LOG}: {error}",
                 self.leader_epoch
             );
         }
@@ -495,7 +495,7 @@ impl Catalog {
             if let Err(error) = logs.delete(disk, log)
                 && error != DiskError::NotFound
             {
-                warn!("partition {number} of a deleted topic could not be renamed: {error:?}");
+                warn!("partition {number} of a deleted topic could not be renamed: {error}");
             }
         }
         self.table.remove(ix);

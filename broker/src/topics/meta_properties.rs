@@ -32,6 +32,8 @@ pub enum MetaError {
         /// `node.id` in the configuration.
         configured: i32,
     },
+    /// It is Apache Kafka's own, which a broker of another kind must not write to.
+    Kafka,
     /// The disk failed.
     Disk(DiskError),
 }
@@ -44,7 +46,11 @@ impl core::fmt::Display for MetaError {
                 "the data directory belongs to node.id {stored} ({META_PROPERTIES}), but node.id is {configured}: \
                  set node.id={stored}, or give another log.dirs"
             ),
-            Self::Disk(error) => write!(f, "{META_PROPERTIES}: {error:?}"),
+            Self::Kafka => write!(
+                f,
+                "the data directory is Apache Kafka's ({META_PROPERTIES} has directory.id): give another log.dirs"
+            ),
+            Self::Disk(error) => write!(f, "{META_PROPERTIES}: {error}"),
         }
     }
 }
@@ -67,6 +73,10 @@ pub fn open<D: Disk>(disk: &mut D, node_id: i32, fresh: Uuid) -> Result<ClusterI
         Err(error) => return Err(error.into()),
     };
     if let Some(text) = text {
+        // Kafka writes it since 3.7. Its records could be read here, but not what it knows of them, nor it again what is done to them.
+        if text.lines().any(|line| line.starts_with("directory.id=")) {
+            return Err(MetaError::Kafka);
+        }
         if let Some((stored, cluster_id)) = parse(text) {
             if stored != node_id {
                 return Err(MetaError::OtherNode {
@@ -153,9 +163,18 @@ mod tests {
     }
 
     #[test]
-    fn kafkas_own_files_are_read() {
+    fn a_directory_of_kafka_itself_is_left_alone() {
+        let mut disk = MemDisk::default();
+        let text = "#\nnode.id=1\ndirectory.id=Z57EEFwh2mk5PBbaYUOsVg\nversion=1\ncluster.id=JhiFHK_eRg2gSwCfncUMSA\n";
+        disk.put(META_PROPERTIES, text.as_bytes());
+        assert_eq!(open(&mut disk, 1, ID), Err(MetaError::Kafka));
+        assert_eq!(*disk.bytes(META_PROPERTIES), text.as_bytes());
+    }
+
+    #[test]
+    fn files_as_kafka_writes_them_are_read() {
         for text in [
-            "#\n#Mon Nov 30 18:20:00 UTC 2026\nversion=1\ndirectory.id=x\nnode.id=5\ncluster.id=MkU3OEVBNTcwNTJENDM2Qg\n",
+            "#\n#Mon Nov 30 18:20:00 UTC 2026\nversion=1\nnode.id=5\ncluster.id=MkU3OEVBNTcwNTJENDM2Qg\n",
             "version=0\r\nbroker.id = 5\r\ncluster.id = MkU3OEVBNTcwNTJENDM2Qg\r\n",
         ] {
             let mut disk = MemDisk::default();

@@ -44,6 +44,15 @@ pub enum MetadataError {
     Failed,
 }
 
+impl core::fmt::Display for MetadataError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::Full => "no space left",
+            Self::Failed => "the disk failed",
+        })
+    }
+}
+
 /// A list of records that can be gone through more than once.
 pub type Records<'r> = &'r dyn Fn(&mut dyn FnMut(&MetadataRecord<'_>));
 
@@ -114,7 +123,7 @@ impl MetadataLog {
                 scanned.frames - unknown,
             );
             if let Err(error) = copy_aside(disk, file) {
-                warn!("{DAMAGED} could not be written: {error:?}");
+                warn!("{DAMAGED} could not be written: {error}");
             }
         }
         if scanned.torn {
