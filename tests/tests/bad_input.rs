@@ -618,7 +618,7 @@ fn connections_that_say_nothing_hold_no_buffer() {
 /// To be idle is no fault: there is an end to it, but no line.
 #[test]
 fn idle_connections_are_closed_without_a_line() {
-    let rig = Rig::start(&["connections.max.idle.ms=300"]);
+    let rig = Rig::start(&["connections.max.idle.ms=3000"]);
     let mut silent = rig.connect();
     assert_eq!(silent.receive().expect("an end"), None);
     // Lines come in order, so one about the idle peer would stand before this one.
