@@ -4,6 +4,7 @@
 pub mod broker;
 pub mod footprint;
 pub mod machine;
+pub mod memory;
 pub mod process;
 pub mod report;
 pub mod server;

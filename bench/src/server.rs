@@ -11,6 +11,7 @@ use skerry_core::error_code::ErrorCode;
 use skerry_core::wire::Array;
 use skerry_tests::client::{Client, reply};
 use skerry_tests::process::{Skerry, Start, TempDir, build};
+use skerry_tests::wire;
 
 use crate::process;
 
@@ -80,18 +81,7 @@ impl Server {
     /// Errors: the broker's refusal.
     pub fn create_topic(&self, name: &str, partitions: i32) -> Result<(), String> {
         let mut client = self.connect()?;
-        let topic = CreatableTopic {
-            name,
-            num_partitions: partitions,
-            replication_factor: 1,
-            ..CreatableTopic::default()
-        };
-        let request = CreateTopicsRequest {
-            topics: Array::Slice(&[topic]),
-            timeout_ms: CHANGE_MS,
-            ..CreateTopicsRequest::default()
-        };
-        let frame = client.call(CREATE_TOPICS, &request);
+        let frame = client.call(CREATE_TOPICS, &create(&[creatable(name, partitions)]));
         for topic in reply::<CreateTopicsRequest<'_>>(CREATE_TOPICS, &frame).topics {
             if topic.error_code != ErrorCode::NONE {
                 return Err(format!("topic {name}: {:?}", topic.error_code));
@@ -142,6 +132,29 @@ impl Server {
     pub const fn is_ours(&self) -> bool {
         self.child.is_some()
     }
+}
+
+fn creatable(name: &str, partitions: i32) -> CreatableTopic<'_> {
+    CreatableTopic {
+        name,
+        num_partitions: partitions,
+        replication_factor: 1,
+        ..CreatableTopic::default()
+    }
+}
+
+fn create<'a>(topics: &'a [CreatableTopic<'a>]) -> CreateTopicsRequest<'a> {
+    CreateTopicsRequest {
+        topics: Array::Slice(topics),
+        timeout_ms: CHANGE_MS,
+        ..CreateTopicsRequest::default()
+    }
+}
+
+/// A request to make a topic, as a frame.
+#[must_use]
+pub fn topic_request(name: &str, partitions: i32) -> Vec<u8> {
+    wire::request(&create(&[creatable(name, partitions)]), CREATE_TOPICS, 0)
 }
 
 /// Starts Skerry on a data directory and waits until it listens.

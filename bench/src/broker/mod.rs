@@ -61,7 +61,8 @@ pub struct Args {
 /// Bytes of a batch, where more than one record fits: Kafka's `batch.size`.
 const BATCH_BYTES: usize = 16_384;
 
-const SHAPES: [Shape; 4] = [
+/// What is sent: batches of 16 KiB of small records, a large record, a small one alone.
+pub const SHAPES: [Shape; 4] = [
     shape("100B", 100, BATCH_BYTES),
     shape("1KB", 1024, BATCH_BYTES),
     shape("100KB", 102_400, BATCH_BYTES),
