@@ -26,6 +26,7 @@ impl<'a> Record<'a> {
     /// Takes one record off the front of `bytes`; `None` when it is torn or malformed, and `bytes` is then unspecified.
     ///
     /// Headers are skimmed here, so walking them later cannot fail. Cost: one pass over lengths; keys and values untouched.
+    #[inline]
     pub fn decode(bytes: &mut &'a [u8]) -> Option<Self> {
         let length = usize::try_from(decode_varint(bytes)?).ok()?;
         let (mut body, rest) = bytes.split_at_checked(length)?;
@@ -107,6 +108,7 @@ impl<'a> Iterator for RecordIter<'a> {
     /// Errors: [`BatchError::Record`] for a record that is torn or malformed, and after the last one for bytes left over.
     type Item = Result<Record<'a>, BatchError>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         let index = self.index;
         if index == self.count {
@@ -131,6 +133,7 @@ fn decode_header<'a>(bytes: &mut &'a [u8]) -> Option<RecordHeader<'a>> {
 }
 
 /// A varint length and as many bytes; −1 is null, anything below is malformed.
+#[inline]
 fn decode_nullable<'a>(bytes: &mut &'a [u8]) -> Option<Option<&'a [u8]>> {
     let length = decode_varint(bytes)?;
     if length == -1 {

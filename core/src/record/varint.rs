@@ -10,27 +10,38 @@ pub const VARLONG_BYTES_MAX: usize = 10;
 /// Takes a 32-bit varint off the front of `bytes`.
 ///
 /// `None`: the bytes end inside it, or it is longer than 5 bytes. `bytes` is then unspecified.
+#[inline]
 pub(super) fn decode_varint(bytes: &mut &[u8]) -> Option<i32> {
-    // Lengths and deltas of small records fit one byte: the common case by far.
-    if let [first, rest @ ..] = *bytes
-        && *first < 0x80
-    {
-        *bytes = rest;
-        let raw = u32::from(*first);
-        return Some(((raw >> 1) as i32) ^ -((raw & 1) as i32));
-    }
     // The upper bits of a fifth byte fall off, as in Kafka.
     let raw = decode_unsigned(bytes, VARINT_BYTES_MAX)? as u32;
     Some(((raw >> 1) as i32) ^ -((raw & 1) as i32))
 }
 
 /// Takes a 64-bit varint off the front of `bytes`; fails as [`decode_varint`] does, past 10 bytes.
+#[inline]
 pub(super) fn decode_varlong(bytes: &mut &[u8]) -> Option<i64> {
     let raw = decode_unsigned(bytes, VARLONG_BYTES_MAX)?;
     Some(((raw >> 1) as i64) ^ -((raw & 1) as i64))
 }
 
+#[inline]
 fn decode_unsigned(bytes: &mut &[u8], bytes_max: usize) -> Option<u64> {
+    // Lengths and deltas of small records fit one byte or two: the common cases by far.
+    match **bytes {
+        [first @ ..0x80, ref rest @ ..] => {
+            *bytes = rest;
+            Some(u64::from(first))
+        }
+        [first, second @ ..0x80, ref rest @ ..] => {
+            *bytes = rest;
+            Some(u64::from(first & 0x7F) | u64::from(second) << 7)
+        }
+        _ => decode_long(bytes, bytes_max),
+    }
+}
+
+#[cold]
+fn decode_long(bytes: &mut &[u8], bytes_max: usize) -> Option<u64> {
     let mut raw = 0u64;
     for at in 0..bytes_max {
         let (&byte, rest) = bytes.split_first()?;
