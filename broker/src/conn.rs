@@ -112,7 +112,10 @@ impl fmt::Display for End {
             Self::Truncated => f.write_str("closed by the peer in the middle of a request"),
             Self::Net(NetError::Reset) => f.write_str("reset by the peer"),
             Self::Net(e) => write!(f, "connection failed: {e:?}"),
-            Self::Frame(e) => write!(f, "not a Kafka request: {e}"),
+            Self::Frame(e) => match spoken(e) {
+                Some(what) => write!(f, "not a Kafka request but {what}: {e}"),
+                None => write!(f, "not a Kafka request: {e}"),
+            },
             Self::Request(bad) => write!(f, "{bad}"),
             Self::Refused(why) => write!(f, "request refused: {why}"),
             Self::Stalled => write!(f, "fewer than {PROGRESS_BYTES} bytes moved in {} s", STALL.0 / 1000),
@@ -124,6 +127,20 @@ impl fmt::Display for End {
             Self::Idle => f.write_str("idle for connections.max.idle.ms"),
             Self::Stopping => f.write_str("the broker stops"),
         }
+    }
+}
+
+/// What a peer speaks instead of Kafka, as the four bytes that were taken for a length tell.
+fn spoken(error: &FrameError) -> Option<&'static str> {
+    let FrameError::TooLarge(bytes) = error else {
+        return None;
+    };
+    match &bytes.to_be_bytes() {
+        // A handshake record: content type 22, major version 3 (RFC 8446 §5.1).
+        [0x16, 0x03, ..] => Some("TLS, which this listener does not speak (security.protocol=PLAINTEXT on the client)"),
+        b"GET " | b"POST" | b"HEAD" | b"PUT " | b"OPTI" | b"DELE" => Some("HTTP"),
+        b"SSH-" => Some("SSH"),
+        _ => None,
     }
 }
 
@@ -928,4 +945,17 @@ fn needed(buffered: &[u8], bytes_max: usize) -> Option<usize> {
     frame::peek_len(buffered, bytes_max)
         .ok()
         .map(|len| len + frame::PREFIX_BYTES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peer_of_another_protocol_is_named() {
+        let told = |bytes: [u8; 4]| End::Frame(FrameError::TooLarge(u32::from_be_bytes(bytes))).to_string();
+        assert!(told([0x16, 3, 1, 2]).starts_with("not a Kafka request but TLS"));
+        assert!(told(*b"GET ").starts_with("not a Kafka request but HTTP"));
+        assert!(told([0x7f, 0, 0, 1]).starts_with("not a Kafka request: frame of"));
+    }
 }

@@ -42,6 +42,15 @@ pub fn serve(config: Config) -> Result<(), String> {
     let bound: Vec<_> = (0..config.listeners.len())
         .filter_map(|i| host.local_addr(ListenerId(i as u16)))
         .collect();
+    let descriptors = host.descriptors();
+    if descriptors.limit < descriptors.wanted {
+        ::log::warn!(
+            "{} file descriptors are allowed (ulimit -n), max.connections and skerry.limits.open.files may need {}: connections \
+             wait when they run out",
+            descriptors.limit,
+            descriptors.wanted
+        );
+    }
     let state = State::open(config, &mut host).map_err(|e| e.to_string())?;
     let mut broker = Broker::new(host, state);
     startup::tell(&broker.state.config, &bound, &broker.budget());

@@ -216,7 +216,7 @@ fn garbage_is_closed_on() {
     rig.refuses(
         b"GET / HTTP/1.1\r\nHost: broker\r\n\r\n",
         false,
-        "not a Kafka request: ",
+        "not a Kafka request but HTTP: ",
     );
     // A TLS 1.2 record with the start of a ClientHello.
     let hello = [
@@ -226,7 +226,7 @@ fn garbage_is_closed_on() {
         &[0xa5; 400],
     ]
     .concat();
-    rig.refuses(&hello, false, "not a Kafka request: ");
+    rig.refuses(&hello, false, "not a Kafka request but TLS, which ");
     rig.refuses(b"\n\n\n\n\n\n\n\n", false, "not a Kafka request: ");
     let mut rng = Rng::new(0x6261_6469);
     for _ in 0..12 {
