@@ -1,6 +1,6 @@
 # Everyday commands. Each installs first, or names, what this machine lacks for it (tests/setup.sh).
 
-.PHONY: run test unit sim interop check fuzz bench
+.PHONY: run test unit sim interop check fuzz bench bench-broker
 
 # Arguments of the broker, e.g. make run ARGS="server.properties --override num.partitions=4"
 ARGS ?=
@@ -50,3 +50,10 @@ fuzz:
 bench:
 	tests/setup.sh run
 	cargo bench --package skerry-bench
+
+# The README's figures. Some ten minutes; take them on a machine that does nothing else.
+bench-broker:
+	tests/setup.sh run
+	cargo build --release --package skerry-broker --package skerry-bench
+	target/release/skerry-bench footprint --skerry target/release/skerry
+	target/release/skerry-bench broker --skerry target/release/skerry
