@@ -4,9 +4,10 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use skerry_core::api::ApiVersionsRequest;
 use skerry_core::api::create_topics::{CreatableTopic, CreateTopicsRequest};
 use skerry_core::api::delete_topics::{DeleteTopicState, DeleteTopicsRequest};
-use skerry_core::api::{ApiVersionsRequest, MetadataRequest, metadata::MetadataRequestTopic};
+use skerry_core::api::list_offsets::{ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic};
 use skerry_core::error_code::ErrorCode;
 use skerry_core::wire::Array;
 use skerry_tests::client::{Client, reply};
@@ -17,7 +18,7 @@ use crate::process;
 
 /// Versions that Kafka 2.8 to 4.x and Skerry all speak.
 const API_VERSIONS: i16 = 3;
-const METADATA: i16 = 9;
+const LIST_OFFSETS: i16 = 5;
 const CREATE_TOPICS: i16 = 6;
 const DELETE_TOPICS: i16 = 6;
 
@@ -87,27 +88,32 @@ impl Server {
                 return Err(format!("topic {name}: {:?}", topic.error_code));
             }
         }
-        let wanted = [MetadataRequestTopic {
-            name: Some(name),
-            ..MetadataRequestTopic::default()
+        // A topic that is there may still be refused for a moment: only partitions that answer are ready.
+        let wanted: Vec<_> = (0..partitions)
+            .map(|partition_index| ListOffsetsPartition {
+                partition_index,
+                timestamp: -1,
+                ..ListOffsetsPartition::default()
+            })
+            .collect();
+        let topics = [ListOffsetsTopic {
+            name,
+            partitions: Array::Slice(&wanted),
         }];
-        let request = MetadataRequest {
-            topics: Array::Slice(&wanted),
-            ..MetadataRequest::default()
+        let request = ListOffsetsRequest {
+            topics: Array::Slice(&topics),
+            ..ListOffsetsRequest::default()
         };
         for _ in 0..100 {
-            let frame = client.call(METADATA, &request);
-            let topics = reply::<MetadataRequest<'_>>(METADATA, &frame).topics;
-            if topics.iter().all(|t| {
-                t.error_code == ErrorCode::NONE
-                    && t.partitions.len() == partitions as usize
-                    && t.partitions.iter().all(|p| p.leader_id >= 0)
-            }) {
+            let frame = client.call(LIST_OFFSETS, &request);
+            let topics = reply::<ListOffsetsRequest<'_>>(LIST_OFFSETS, &frame).topics;
+            let mut answers = topics.iter().flat_map(|topic| topic.partitions);
+            if answers.all(|partition| partition.error_code == ErrorCode::NONE) {
                 return Ok(());
             }
             std::thread::sleep(Duration::from_millis(50));
         }
-        Err(format!("topic {name}: no leaders"))
+        Err(format!("topic {name}: its partitions have no leader"))
     }
 
     /// Deletes a topic.
