@@ -1,5 +1,5 @@
 //! The whole broker without a kernel below it: one connection and a disk that are memory, so that what is counted is the broker's
-//! own work, the same each time.
+//! own work, the same each time. The calls that it would make are counted too.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::time::{self, SystemTime, UNIX_EPOCH};
@@ -33,17 +33,27 @@ impl InMemory {
         }
     }
 
-    /// Sends a request, length in front; how many bytes answered it, those of files included.
+    /// Sends requests, length in front of each; how many bytes answered them, those of files included.
     pub fn ask(&mut self, frame: &[u8]) -> usize {
         let host = &mut self.broker.host;
         host.request.clear();
         host.request.extend_from_slice(frame);
         (host.taken, host.sent, host.has_news) = (0, 0, true);
         host.reply.clear();
-        while self.broker.host.sent == 0 || self.broker.host.taken < frame.len() {
+        host.calls = Calls::default();
+        // A pass in which nothing is sent comes when nothing is left to do.
+        let mut sent = usize::MAX;
+        while self.broker.host.sent == 0 || self.broker.host.sent != sent {
+            sent = self.broker.host.sent;
             let _ = self.broker.pass();
         }
-        self.broker.host.sent
+        sent
+    }
+
+    /// What the broker asked of its machine since the last request.
+    #[must_use]
+    pub const fn calls(&self) -> Calls {
+        self.broker.host.calls
     }
 
     /// The bytes that answered the last request, without length and without those of files.
@@ -57,6 +67,23 @@ impl Default for InMemory {
     fn default() -> Self {
         Self::new()
     }
+}
+
+/// Calls that would be system calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Calls {
+    /// Receiving.
+    pub read: u32,
+    /// Sending.
+    pub write: u32,
+    /// Sending from a file.
+    pub send_file: u32,
+    /// Writing to a file.
+    pub write_at: u32,
+    /// Reading from a file, and looking for what could be read.
+    pub read_cached: u32,
+    /// Beginning a sync.
+    pub sync: u32,
 }
 
 /// Bytes that a file keeps. What is written further behind goes to the same place again: long runs fit the memory.
@@ -78,6 +105,7 @@ struct Memory {
     reply: Vec<u8>,
     sent: usize,
     files: Vec<File>,
+    calls: Calls,
 }
 
 impl Memory {
@@ -91,6 +119,7 @@ impl Memory {
             reply: Vec::new(),
             sent: 0,
             files: Vec::new(),
+            calls: Calls::default(),
         }
     }
 
@@ -134,6 +163,7 @@ impl Net for Memory {
     }
 
     fn read(&mut self, _: StreamId, buf: &mut [u8]) -> nb::Result<usize, NetError> {
+        self.calls.read += 1;
         let rest = &self.request[self.taken..];
         let bytes = rest.len().min(buf.len());
         if bytes == 0 {
@@ -145,6 +175,7 @@ impl Net for Memory {
     }
 
     fn write(&mut self, _: StreamId, bufs: &[IoSlice<'_>], _: bool) -> nb::Result<usize, NetError> {
+        self.calls.write += 1;
         let mut bytes = 0;
         for buf in bufs {
             self.reply.extend_from_slice(buf);
@@ -155,6 +186,7 @@ impl Net for Memory {
     }
 
     fn send_file(&mut self, _: StreamId, _: FileId, _: u64, bytes: usize) -> nb::Result<usize, NetError> {
+        self.calls.send_file += 1;
         self.sent += bytes;
         Ok(bytes)
     }
@@ -182,6 +214,7 @@ impl Disk for Memory {
     }
 
     fn write_at(&mut self, file: FileId, position: u64, bufs: &[IoSlice<'_>]) -> Result<usize, DiskError> {
+        self.calls.write_at += 1;
         let file = self.file(file)?;
         let bytes: usize = bufs.iter().map(|buf| buf.len()).sum();
         file.bytes = file.bytes.max(position + bytes as u64);
@@ -212,6 +245,7 @@ impl Disk for Memory {
         position: u64,
         bufs: &mut [IoSliceMut<'_>],
     ) -> nb::Result<usize, DiskError> {
+        self.calls.read_cached += 1;
         let mut bytes = 0;
         for buf in bufs {
             bytes += self
@@ -222,6 +256,7 @@ impl Disk for Memory {
     }
 
     fn cached(&mut self, _: FileId, _: u64, bytes: usize) -> usize {
+        self.calls.read_cached += 1;
         bytes
     }
 
@@ -230,6 +265,7 @@ impl Disk for Memory {
     }
 
     fn start_sync(&mut self, _: FileId, _: Token) -> Result<Started, DiskError> {
+        self.calls.sync += 1;
         Ok(Started::Done)
     }
 
@@ -328,5 +364,69 @@ impl Host for Memory {
                 hangup: false,
             });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::broker::{Batch, Consumer, Producer, SHAPES, Script};
+    use crate::server::topic_request;
+
+    const TOPIC: &str = "t";
+
+    fn broker() -> InMemory {
+        let mut broker = InMemory::new();
+        broker.ask(&topic_request(TOPIC, 1));
+        broker
+    }
+
+    /// Five requests in a row, as a producer with Kafka's defaults has them under way.
+    fn pipeline(batch: &Batch, acks: i16) -> Vec<u8> {
+        let mut producer = Producer::new(TOPIC, 0, acks, batch);
+        let mut frames = Vec::new();
+        for id in 0..5 {
+            producer.begin(id);
+            frames.extend_from_slice(producer.frame());
+        }
+        frames
+    }
+
+    #[test]
+    fn a_pipeline_is_answered_in_one_call_however_many_it_comes_in() {
+        for (shape, acks, reads) in [(3, 1, 1), (3, -1, 1), (0, 1, 6), (0, -1, 6)] {
+            let mut broker = broker();
+            let frames = pipeline(&SHAPES[shape].batch(), acks);
+            // The first batch makes the topic's files; what follows is what is always done.
+            broker.ask(&frames);
+            let bytes = broker.ask(&frames);
+            assert_eq!(broker.reply().len() + 4, bytes);
+            let calls = broker.calls();
+            let case = format!("{} with acks={acks}: {calls:?}", SHAPES[shape].name);
+            assert_eq!((calls.write, calls.write_at, calls.send_file), (1, 5, 0), "{case}");
+            assert_eq!(calls.sync, u32::from(acks == -1), "{case}");
+            assert!(calls.read <= reads, "{case}");
+        }
+    }
+
+    #[test]
+    fn short_records_are_read_once_and_leave_with_their_reply() {
+        let mut broker = broker();
+        let batch = SHAPES[3].batch();
+        let mut producer = Producer::new(TOPIC, 0, -1, &batch);
+        producer.begin(0);
+        broker.ask(producer.frame());
+        let mut consumer = Consumer::new(TOPIC, 0, 0, &batch);
+        consumer.begin(0);
+        broker.ask(consumer.frame());
+        let work = consumer.answer(broker.reply()).expect("a fetch");
+        assert_eq!(work.records, 1);
+        let calls = broker.calls();
+        // Once to find the batch, once for its bytes.
+        assert_eq!(
+            (calls.write, calls.send_file, calls.read_cached),
+            (1, 0, 2),
+            "{calls:?}"
+        );
     }
 }
