@@ -172,6 +172,8 @@ fn two_members_in_every_version() {
             let group = format!("v{version}");
             let (mut a, mut b) = (Member::new(&broker), Member::new(&broker));
             a.enter(version, &group, b"metadata of a");
+            // Two connections are served in no promised order: who comes first, and leads, must be in before the other asks.
+            while describe(&mut tool, 5, &group).2.is_empty() {}
             b.enter(version, &group, b"metadata of b");
             (version, group, a, b)
         })
