@@ -44,6 +44,22 @@ pub struct Verified {
     pub fingerprint: [u8; 32],
 }
 
+/// Why a chain is refused, and which of its certificates is at fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// A certificate cause.
+    pub cause: Cause,
+    /// Where the certificate at fault stands in the chain as it came; 0, the leaf, when it is none in particular. What the log says
+    /// of it is read on this path only: [`Details::of`](crate::x509::Details::of).
+    pub index: u8,
+}
+
+impl From<Refused> for Cause {
+    fn from(refused: Refused) -> Self {
+        refused.cause
+    }
+}
+
 /// Checks chains. Set up with its trust anchors by whoever makes it; verification itself must not depend on anything but its arguments.
 pub trait Verifier {
     /// The public key of a certificate, for checking signatures made with it.
@@ -54,17 +70,19 @@ pub trait Verifier {
 
     /// Checks a chain, leaf first, each entry one DER certificate, by RFC 5280 against the trust anchors, at `now`.
     ///
-    /// Errors: the certificate causes of [`Cause`].
+    /// Errors: the certificate causes of [`Cause`]; [`Cause::ArenaFull`] when there is no memory for it now.
     fn verify(
         &self,
         chain: &[&[u8]],
         role: Role,
         name: Option<ServerName<'_>>,
         now: Timestamp,
-    ) -> Result<Verified, Cause>;
+    ) -> Result<Verified, Refused>;
 
-    /// Names of the trust anchors, DER, for a CertificateRequest. May be none: not every server says whom it trusts.
-    fn authorities(&self) -> &[&[u8]] {
+    /// Names of the trust anchors as a CertificateRequest carries them: each a two-byte length and a DER name, one after the other,
+    /// without a length before all of them (the `DistinguishedName` entries of RFC 8446 §4.2.4 and RFC 5246 §7.4.4). May be none: not
+    /// every server says whom it trusts.
+    fn authorities(&self) -> &[u8] {
         &[]
     }
 

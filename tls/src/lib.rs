@@ -25,3 +25,4 @@ pub mod record;
 pub mod saved;
 pub mod state;
 pub mod suite;
+pub mod x509;
