@@ -2,6 +2,9 @@
 //!
 //! A [`Provider`] is chosen at start. `mbedtls` is complete by itself; `fast` is aws-lc-rs. Firmware brings its own.
 
+#[cfg(feature = "fast")]
+pub mod fast;
+
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::suite::{Group, SHARE_BYTES_MAX, SignatureScheme};
