@@ -57,8 +57,14 @@ pub enum Cause {
     RecordOverflow,
     /// A record that does not open.
     BadRecordMac,
-    /// A record of no known type or version.
+    /// A record of no known type, or one without content where some must be.
     BadRecord,
+    /// A record of a version that none may have.
+    RecordVersion(u16),
+    /// A record without protection where keys are on.
+    Unprotected,
+    /// The keys have protected as many records as they may, and were not updated.
+    KeyExhausted,
     /// A handshake message longer than the bound.
     HandshakeTooLong,
     /// More certificates than [`crate::certificate::CHAIN_COUNT_MAX`].
@@ -127,7 +133,7 @@ impl Cause {
     #[must_use]
     pub const fn alert(self) -> Option<Alert> {
         Some(match self {
-            Self::NoCommonVersion(_) => Alert::ProtocolVersion,
+            Self::NoCommonVersion(_) | Self::RecordVersion(_) => Alert::ProtocolVersion,
             Self::InappropriateFallback => Alert::InappropriateFallback,
             Self::NoCommonSuite | Self::NoCommonGroup | Self::NoCommonScheme | Self::Renegotiation => {
                 Alert::HandshakeFailure
@@ -138,6 +144,7 @@ impl Cause {
             Self::IllegalParameter(_) | Self::BadShare => Alert::IllegalParameter,
             Self::OutOfSequence { .. }
             | Self::BadRecord
+            | Self::Unprotected
             | Self::TooManyEmptyRecords
             | Self::TooManyUpdates
             | Self::TooMuchEarlyData => Alert::UnexpectedMessage,
@@ -155,7 +162,7 @@ impl Cause {
             Self::CertificateRevoked => Alert::CertificateRevoked,
             Self::ClientCertificateMissing => Alert::CertificateRequired,
             Self::TlsOnPlaintext => Alert::HandshakeFailure,
-            Self::ArenaFull | Self::Internal => Alert::InternalError,
+            Self::ArenaFull | Self::Internal | Self::KeyExhausted => Alert::InternalError,
             Self::Timeout(_) => Alert::UserCanceled,
             Self::PlaintextPeer(_)
             | Self::PeerAlert(_)

@@ -1,19 +1,26 @@
 //! The record layer (RFC 8446 §5, RFC 5246 §6): headers, opening and sealing in place, sequence numbers, limits.
 
+mod header;
 mod keys;
+mod limits;
 mod read;
+#[cfg(test)]
+mod tests;
 mod write;
 
-pub use keys::{Nonces, TrafficKeys};
-pub use read::{Opened, ReadHalf};
+pub use header::{Header, Peek};
+pub use keys::{GCM_RECORDS_MAX, Nonces, TrafficKeys, fixed_iv_bytes};
+pub use limits::{RECORD_SIZE_LIMIT_MIN, SizeLimits};
+pub use read::{EMPTY_RECORDS_MAX, Opened, ReadHalf};
 pub use write::WriteHalf;
 
 /// Bytes of a record's header.
 pub const HEADER_BYTES: usize = 5;
 /// The longest content of a record.
 pub const CONTENT_BYTES_MAX: usize = 1 << 14;
-/// The longest record that may arrive: TLS 1.3's content, type and tag; TLS 1.2's explicit nonce and tag are shorter than its own limit.
-pub const RECORD_BYTES_MAX: usize = HEADER_BYTES + CONTENT_BYTES_MAX + 256;
+/// The longest record that is taken or written: content, and as much around it as any AEAD here adds (AES-GCM in TLS 1.2: eight bytes of nonce
+/// and the tag). The RFCs allow a fragment 2^14 + 256 and 2^14 + 2048 bytes for AEADs that add more; with these, such a one has too much inside.
+pub const RECORD_BYTES_MAX: usize = HEADER_BYTES + CONTENT_BYTES_MAX + 8 + crate::crypto::TAG_BYTES;
 
 /// What a record carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
