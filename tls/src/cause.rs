@@ -1,6 +1,7 @@
 //! Why a handshake or a connection failed: one cause, its alert, a stable identifier, and one sentence of cure.
 
 use crate::alert::Alert;
+use crate::crypto::CryptoError;
 use crate::state::StateId;
 
 /// What arrived, for a cause that is about order.
@@ -170,5 +171,15 @@ impl Cause {
             | Self::Reset(_)
             | Self::Closed(_) => return None,
         })
+    }
+}
+
+/// For primitives whose refusal is nobody's doing. Whoever shows a peer's bytes to one says first what [`CryptoError::Rejected`] means there.
+impl From<CryptoError> for Cause {
+    fn from(error: CryptoError) -> Self {
+        match error {
+            CryptoError::ArenaFull => Self::ArenaFull,
+            CryptoError::Rejected | CryptoError::Failed => Self::Internal,
+        }
     }
 }

@@ -1,8 +1,10 @@
 //! What a session is set up with: who we are, what may be agreed on, whom we trust.
 
 mod client;
+mod server;
 
 pub use client::ClientConfig;
+pub use server::{ClientAuth, ServerConfig};
 
 use crate::crypto::Provider;
 
@@ -13,3 +15,19 @@ pub struct Identity<'a, P: Provider> {
     /// The leaf's private key.
     pub key: &'a P::SigningKey,
 }
+
+/// The configuration of one side.
+pub enum Config<'c, P: Provider> {
+    /// A server's.
+    Server(&'c ServerConfig<'c, P>),
+    /// A client's.
+    Client(&'c ClientConfig<'c, P>),
+}
+
+impl<P: Provider> Clone for Config<'_, P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<P: Provider> Copy for Config<'_, P> {}

@@ -1,17 +1,36 @@
 //! The handshake machines: one file per role and version. States are types that consume themselves; a [`Turn`] is what a transition
 //! works with, and the flight that it writes leaves through [`Flight`].
 
+mod agreed;
+pub mod client12;
+pub mod client13;
+mod connected;
 mod flight;
+mod hello;
+mod key_schedule;
+mod machine;
+pub mod server12;
+pub mod server13;
+mod ticket;
 mod transcript;
 
+pub use agreed::{Agreed, NAME_BYTES_MAX};
 pub use flight::Flight;
+pub(crate) use flight::seal_into;
+pub use hello::AwaitClientHello;
+pub use machine::State;
+pub use ticket::TicketKeys;
 pub use transcript::Transcript;
 
 use skerry_core::time::Timestamp;
 
+use crate::cause::{Cause, Met};
+use crate::config::{ClientConfig, Config, ServerConfig};
 use crate::crypto::{Provider, Random};
 use crate::meter::Meter;
-use crate::record::ReadHalf;
+use crate::notes::Offered;
+use crate::record::{ReadHalf, TrafficKeys};
+use crate::state::StateId;
 
 /// One handshake message as it stands in the reassembly buffer.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +52,53 @@ pub enum Input<'m> {
     ChangeCipherSpec,
 }
 
+impl<'m> Input<'m> {
+    /// The message, if it is one of type `kind`.
+    ///
+    /// Errors: [`Cause::OutOfSequence`] for anything else, met in `state`.
+    pub fn expect(self, kind: u8, state: StateId) -> Result<Message<'m>, Cause> {
+        match self {
+            Self::Message(message) if message.kind == kind => Ok(message),
+            other => Err(other.out_of_sequence(state)),
+        }
+    }
+
+    /// That it has no place in `state`.
+    #[must_use]
+    pub const fn out_of_sequence(self, state: StateId) -> Cause {
+        let met = match self {
+            Self::Message(message) => Met::Handshake(message.kind),
+            Self::ChangeCipherSpec => Met::Record(20),
+        };
+        Cause::OutOfSequence { state, met }
+    }
+}
+
+/// What opens arriving records, as a transition sees it.
+pub struct Arrivals<'a, P: Provider> {
+    half: &'a mut ReadHalf<P>,
+    changed: bool,
+}
+
+impl<'a, P: Provider> Arrivals<'a, P> {
+    pub(crate) const fn new(half: &'a mut ReadHalf<P>) -> Self {
+        Self { half, changed: false }
+    }
+
+    /// From the next record on these keys open. The message under way must end its record (RFC 8446 §5.1): the session sees to that.
+    pub fn install(&mut self, keys: TrafficKeys<P>) {
+        self.half.install(keys);
+        self.changed = true;
+    }
+
+    /// Whether keys were installed since it was last asked.
+    pub(crate) const fn take_changed(&mut self) -> bool {
+        let changed = self.changed;
+        self.changed = false;
+        changed
+    }
+}
+
 /// What a transition works with. Lent for one call.
 pub struct Turn<'a, P: Provider> {
     /// The primitives.
@@ -42,9 +108,39 @@ pub struct Turn<'a, P: Provider> {
     /// Wall-clock time, for certificates and tickets.
     pub now: Timestamp,
     /// Who did what for how long.
-    pub meter: &'a mut Meter<'a>,
+    pub meter: Meter<'a>,
+    /// What this side has and allows.
+    pub config: Config<'a, P>,
     /// What leaves.
     pub flight: Flight<'a, P>,
     /// What arrives from the next record on.
-    pub read: &'a mut ReadHalf<P>,
+    pub read: Arrivals<'a, P>,
+    /// What is settled so far.
+    pub agreed: &'a mut Agreed,
+    /// What the peer offered, for the log.
+    pub offered: &'a mut Offered,
+    /// Bytes of early data that are skipped before records must open (RFC 8446 §4.2.10); zero: none was announced.
+    pub early_data_left: &'a mut u32,
+}
+
+impl<'a, P: Provider> Turn<'a, P> {
+    /// The server's configuration.
+    ///
+    /// Errors: [`Cause::Internal`] when the caller lent a client's.
+    pub const fn server(&self) -> Result<&'a ServerConfig<'a, P>, Cause> {
+        match self.config {
+            Config::Server(config) => Ok(config),
+            Config::Client(_) => Err(Cause::Internal),
+        }
+    }
+
+    /// The client's configuration.
+    ///
+    /// Errors: [`Cause::Internal`] when the caller lent a server's.
+    pub const fn client(&self) -> Result<&'a ClientConfig<'a, P>, Cause> {
+        match self.config {
+            Config::Client(config) => Ok(config),
+            Config::Server(_) => Err(Cause::Internal),
+        }
+    }
 }
