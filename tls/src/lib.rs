@@ -20,6 +20,7 @@ pub mod certificate;
 pub mod config;
 pub mod crypto;
 pub mod handshake;
+pub mod message;
 pub mod meter;
 pub mod notes;
 pub mod record;
