@@ -171,7 +171,7 @@ impl<P: Provider> Session<P> {
 
     /// Bytes before and after the content in a slot for [`Session::seal`].
     #[must_use]
-    pub const fn overhead(&self) -> (usize, usize) {
+    pub fn overhead(&self) -> (usize, usize) {
         self.write.overhead()
     }
 
