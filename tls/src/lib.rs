@@ -9,9 +9,9 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)
 )]
 
-#[cfg(any(feature = "mbedtls", feature = "fast", test))]
+#[cfg(any(feature = "mbedtls", feature = "fast", feature = "testing", test))]
 extern crate alloc;
-#[cfg(any(feature = "mbedtls", test))]
+#[cfg(any(feature = "mbedtls", feature = "testing", test))]
 extern crate std;
 
 pub mod alert;
@@ -28,5 +28,7 @@ pub mod saved;
 pub mod session;
 pub mod state;
 pub mod suite;
+#[cfg(any(feature = "testing", test))]
+pub mod testing;
 pub mod trail;
 pub mod x509;

@@ -1,0 +1,19 @@
+//! What tests, benches and fuzz targets drive the engine with: certificates, seeded randomness, verifiers that need no X.509, a provider of
+//! next to nothing, and a client and a server that talk through byte pipes. Allocates and panics as tests do; not for production.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a broken test set-up is a failed test"
+)]
+
+mod fixtures;
+mod random;
+mod toy;
+mod verifier;
+
+pub use fixtures::{Fixture, NOW};
+pub use random::Seeded;
+pub use toy::{Toy, ToyAead, ToyExchange, ToyHash, ToyKey};
+pub use verifier::{Accepting, public_key};
