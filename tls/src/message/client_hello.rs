@@ -418,7 +418,7 @@ impl<'a> OfferedPsks<'a> {
                 read(&mut walk)?;
                 count += 1;
             }
-            Ok(count)
+            Ok::<_, Cause>(count)
         };
         let identity_count = count(identities, |r| PskIdentity::decode(r).map(drop))?;
         let binder_count = count(binders, |r| binder(r).map(drop))?;
