@@ -16,7 +16,6 @@ mod transcript;
 
 pub use agreed::{Agreed, NAME_BYTES_MAX};
 pub use flight::Flight;
-pub(crate) use flight::seal_into;
 pub use hello::AwaitClientHello;
 pub use machine::State;
 pub use ticket::TicketKeys;
