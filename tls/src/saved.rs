@@ -1,7 +1,7 @@
 //! What a client keeps of a session, so that a later connection resumes it: a PSK (RFC 8446 §4.6.1) or a master secret (RFC 5077,
 //! RFC 5246 §F.1.4), with the ticket or session id that the server knows it by.
 //!
-//! The engine writes it into a [`SessionSlot`], whose bytes the caller lends; the caller gives the same bytes back with a later
+//! The engine gives it to a [`Keep`] that the caller lends, for most a [`SessionSlot`]; the caller gives the bytes back with a later
 //! connection's configuration. A ticket is a bearer's secret: keep the bytes as one keeps a key.
 
 use skerry_core::time::Timestamp;
@@ -131,7 +131,10 @@ impl<'s> SavedSession<'s> {
         u32::try_from(age).ok()
     }
 
-    fn encode(&self, out: &mut [u8]) -> Result<usize, Full> {
+    /// Writes it to the start of `out` and gives its length, for a [`Keep`] of the caller's own.
+    ///
+    /// When full: [`Full`]; `out` holds a part of it.
+    pub fn encode(&self, out: &mut [u8]) -> Result<usize, Full> {
         let mut writer = SliceWriter::new(out);
         writer.put_u8(FORM)?;
         writer.put(&(self.suite as u16).to_be_bytes())?;
@@ -176,7 +179,16 @@ pub fn name_bytes(name: Option<ServerName<'_>>) -> heapless::Vec<u8, { NAME_BYTE
     bytes
 }
 
-/// Where the engine leaves a [`SavedSession`]: bytes of the caller's, which outlive the slot; they are wiped before they are written
+/// Where a client's sessions go that can be resumed.
+pub trait Keep {
+    /// A session that is not yet to be believed: TLS 1.2's ticket comes before the Finished that proves its sender.
+    fn stage(&mut self, session: &SavedSession<'_>);
+
+    /// What was staged last, if anything was, is to be believed.
+    fn commit(&mut self);
+}
+
+/// A [`Keep`] for one session: bytes of the caller's, which outlive the slot; they are wiped before they are written
 /// again, and by [`SessionSlot::clear`]. Each new ticket replaces the one before.
 ///
 /// When full: a session that does not fit is not kept, and the next connection does a full handshake.
@@ -216,9 +228,10 @@ impl<'b> SessionSlot<'b> {
         self.staged = 0;
         self.kept = 0;
     }
+}
 
-    /// Writes a session that is not yet to be believed: TLS 1.2's ticket comes before the Finished that proves its sender.
-    pub(crate) fn stage(&mut self, session: &SavedSession<'_>) {
+impl Keep for SessionSlot<'_> {
+    fn stage(&mut self, session: &SavedSession<'_>) {
         self.clear();
         match session.encode(self.bytes) {
             Ok(bytes) => self.staged = bytes,
@@ -226,8 +239,7 @@ impl<'b> SessionSlot<'b> {
         }
     }
 
-    /// Keeps what was staged, if anything was.
-    pub(crate) fn commit(&mut self) {
+    fn commit(&mut self) {
         if self.staged != 0 {
             self.kept = core::mem::take(&mut self.staged);
         }

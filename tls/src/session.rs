@@ -13,6 +13,7 @@ use crate::handshake::{Agreed, Arrivals, Flight, Input, State, Turn};
 use crate::meter::Meter;
 use crate::notes::Notes;
 use crate::record::{ReadHalf, WriteHalf};
+use crate::saved::Keep;
 use crate::state::StateId;
 use crate::suite::{CipherSuite, Version};
 use crate::trail::Step;
@@ -90,6 +91,8 @@ pub struct Context<'c, P: Provider> {
     pub out: Out<'c>,
     /// Trail, cost and offer, for the log line.
     pub notes: &'c mut Notes,
+    /// Client: where sessions go that can be resumed. A server leaves it `None`.
+    pub keep: Option<&'c mut dyn Keep>,
 }
 
 /// What one call of [`Session::receive`] did.
@@ -273,6 +276,10 @@ impl<P: Provider> Session<P> {
             agreed: &mut self.agreed,
             offered: &mut cx.notes.offered,
             early_data_left: &mut self.early_data_left,
+            keep: match &mut cx.keep {
+                Some(keep) => Some(&mut **keep),
+                None => None,
+            },
         };
         let state = mem::replace(&mut self.state, State::Failed(Cause::Internal));
         let from = state.id();

@@ -32,6 +32,11 @@ impl<'a, P: Provider> Flight<'a, P> {
         self.content_max = usize::from(content_max);
     }
 
+    /// Client: the first hello was answered, so that records from here are of version 0x0303.
+    pub fn answered(&mut self) {
+        self.write.answered();
+    }
+
     /// Gathers one handshake message: `encode` writes it whole, header included, to the start of the slice and gives its length. What comes
     /// back is the message as written, for the transcript.
     ///

@@ -29,6 +29,7 @@ use crate::crypto::{Provider, Random};
 use crate::meter::Meter;
 use crate::notes::Offered;
 use crate::record::{ReadHalf, TrafficKeys};
+use crate::saved::Keep;
 use crate::state::StateId;
 
 /// One handshake message as it stands in the reassembly buffer.
@@ -120,6 +121,8 @@ pub struct Turn<'a, P: Provider> {
     pub offered: &'a mut Offered,
     /// Bytes of early data that are skipped before records must open (RFC 8446 §4.2.10); zero: none was announced.
     pub early_data_left: &'a mut u32,
+    /// Client: where sessions go that can be resumed.
+    pub keep: Option<&'a mut dyn Keep>,
 }
 
 impl<'a, P: Provider> Turn<'a, P> {
