@@ -137,6 +137,7 @@ impl World {
             disk_fails: self.scenario.disk_fails || self.scenario.fills_up,
             lossy: !self.scenario.promises.seen,
             stopping: self.stopping,
+            clock_jumps: self.scenario.clock_jumps,
             roomy: self.scenario.roomy,
         };
         act(&mut cx, &mut self.actors)

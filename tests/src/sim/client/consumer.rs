@@ -358,6 +358,11 @@ impl Actor for Consumer {
         self.stopped = true;
     }
 
+    /// In a long time of calm, one that never waits would do nothing else but ask.
+    fn settle(&mut self) {
+        self.plan.pace_us = (100_000, 1_000_000);
+    }
+
     fn leave(&mut self, cx: &mut Cx<'_>) {
         self.stopped = true;
         self.due_since = None;

@@ -34,6 +34,8 @@ pub struct Cx<'w> {
     pub lossy: bool,
     /// The broker was told to stop: it answers at once what would have waited.
     pub stopping: bool,
+    /// The wall clock jumps, so that timestamps may lie further ahead than a topic allows.
+    pub clock_jumps: bool,
     /// The broker has room for everything that these clients may ask, so that none is served in a lesser way.
     pub roomy: bool,
 }

@@ -245,6 +245,9 @@ impl Producer {
                     self.give_back(&[*number]);
                     self.at = cx.soon(10_000, 200_000);
                 }
+                // Made before the clock went back: too far ahead now, and for good.
+                ErrorCode::INVALID_TIMESTAMP if cx.clock_jumps && self.plan.idempotent => self.begin_anew(),
+                ErrorCode::INVALID_TIMESTAMP if cx.clock_jumps => drop(self.batches.remove(number)),
                 error => panic!("{name}: batch {number} of {:?}: {error:?}", batch.recs),
             }
         }
