@@ -192,6 +192,7 @@ impl FaultDisk {
         self.behaviour = Behaviour {
             space_bytes: u64::MAX,
             sync_fails: 0,
+            short_write_percent: 0,
             write_fails: 0,
             ..self.behaviour
         };
