@@ -523,6 +523,9 @@ impl FaultDisk {
                     }
                 }
             }
+            // A file system whose journal fails takes nothing more, so names that were not synced stay so: unlike a file's pages, none
+            // is taken for clean after an error.
+            Then::SyncDir(..) if work.result.is_err() => {}
             Then::SyncDir(dir, before) => {
                 let (done, left) = core::mem::take(&mut self.namings)
                     .into_iter()
@@ -538,9 +541,7 @@ impl FaultDisk {
                 self.namings = left;
                 let done: Vec<(u64, Naming)> = done;
                 for (_, naming) in done {
-                    if work.result.is_ok() {
-                        self.name_durably(&naming);
-                    }
+                    self.name_durably(&naming);
                 }
             }
         }

@@ -361,6 +361,7 @@ impl World {
         let Broker { mut host, .. } = self.broker.take().expect("a broker that has stopped");
         assert_eq!(host.net.open_streams(), 0, "connections left open at the end");
         host.restart(false);
+        host.disk.mend();
         self.model.on_restart(host.time(), false);
         self.host = Some(host);
         End::Stopped
