@@ -348,8 +348,9 @@ impl Member {
             assert_eq!(answer.partition_index, tp.1);
             match answer.error_code {
                 ErrorCode::NONE => cx.model.on_commit_answered(&self.group, tp, number, cx.now, true),
-                // After an error of the disk nobody knows.
-                error if error == ErrorCode::KAFKA_STORAGE_ERROR || error == ErrorCode::COORDINATOR_NOT_AVAILABLE => {
+                // The flush took too long, or the disk failed: nobody knows whether it counts.
+                ErrorCode::COORDINATOR_NOT_AVAILABLE => self.at = cx.soon(50_000, 500_000),
+                error if error == ErrorCode::KAFKA_STORAGE_ERROR => {
                     assert!(
                         self.on_group_error(error, cx),
                         "{}: commit: {error:?}",
