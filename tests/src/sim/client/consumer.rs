@@ -35,7 +35,10 @@ pub struct ConsumerPlan {
 }
 
 /// Data that lies there for so long without its parked fetch being answered has been forgotten.
-const WAKE_WITHIN: Millis = Millis(120_000);
+const WAKE_WITHIN: Millis = Millis(60_000);
+
+/// How often that is looked at.
+const LOOK: Millis = Millis(10_000);
 
 #[derive(Debug)]
 enum Note {
@@ -168,6 +171,8 @@ pub struct Consumer {
     at: Instant,
     /// Since when data has been there that the fetch on its way should bring.
     due_since: Option<Instant>,
+    /// When it looks whether it has been forgotten.
+    look_at: Instant,
     stopped: bool,
 }
 
@@ -188,6 +193,7 @@ impl Consumer {
             positions: BTreeMap::new(),
             at: cx.now,
             due_since: None,
+            look_at: cx.now,
             stopped: false,
         }
     }
@@ -289,6 +295,7 @@ impl Actor for Consumer {
             }
         }
         self.check_wake(cx);
+        self.look_at = cx.now + LOOK;
         if cx.now < self.at {
             return;
         }
@@ -337,10 +344,10 @@ impl Actor for Consumer {
 
     fn next_at(&self, net: &FakeNet) -> Instant {
         let news = self.peer.news_at(net);
-        let wakes = self.due_since.map_or(Instant::NEVER, |since| since + WAKE_WITHIN);
         match self.plan.slow {
             Some(_) => self.at,
-            None if self.stopped || self.peer.waiting() > 0 => news.min(wakes),
+            None if self.peer.waiting() > 0 => news.min(self.look_at),
+            None if self.stopped => news,
             None => news.min(self.at),
         }
     }
