@@ -211,13 +211,19 @@ impl Scenario {
 
 fn producer(rng: &mut Rng, small: bool, resets: u64) -> ProducerPlan {
     let idempotent = rng.percent(50);
+    // The largest make batches that are sent from their file rather than copied.
+    let (batch_records, record_bytes) = match (small, rng.below(8)) {
+        (true, _) => (*rng.pick(&[1, 5, 20]), 30),
+        (false, 0) => (3, 30_000),
+        (false, _) => (*rng.pick(&[1, 5, 20]), *rng.pick(&[10, 200, 3_000])),
+    };
     ProducerPlan {
         acks: if idempotent { -1 } else { *rng.pick(&[-1, -1, 1, 0]) },
         idempotent,
         in_flight: rng.within(1, 5) as usize,
         batches: rng.within(1, if small { 15 } else { 80 }) as u32,
-        batch_records: *rng.pick(&[1, 5, 20]),
-        record_bytes: if small { 30 } else { *rng.pick(&[10, 200, 3_000]) },
+        batch_records,
+        record_bytes,
         pace_us: *rng.pick(&[(0, 1_000), (1_000, 100_000), (100_000, 1_000_000)]),
         timeout_ms: *rng.pick(&[30_000, 30_000, 100, 5]),
         reset_percent: resets,

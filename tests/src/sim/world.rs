@@ -358,7 +358,14 @@ impl World {
             End::Dark => return End::Dark,
             End::Stopped => {}
         }
-        let Broker { mut host, .. } = self.broker.take().expect("a broker that has stopped");
+        let broker = self.broker.take().expect("a broker that has stopped");
+        // Waits of connections that ended leave their queues with the flush that they were for.
+        let held = Held {
+            waits: 0,
+            ..broker.held()
+        };
+        assert_eq!(held, Held::default(), "held at the end");
+        let Broker { mut host, .. } = broker;
         assert_eq!(host.net.open_streams(), 0, "connections left open at the end");
         host.restart(false);
         host.disk.mend();
