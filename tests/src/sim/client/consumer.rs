@@ -294,6 +294,17 @@ impl Actor for Consumer {
                 }
             }
         }
+        // Perhaps in the middle of a reply.
+        if self.peer.is_connected() && !self.stopped && cx.rng.percent(self.plan.reset_percent) {
+            let _ = if cx.rng.percent(50) {
+                self.peer.reset(cx)
+            } else {
+                self.peer.close(cx)
+            };
+            self.due_since = None;
+            self.at = cx.soon(1_000, 500_000);
+            return;
+        }
         self.check_wake(cx);
         self.look_at = cx.now + LOOK;
         if cx.now < self.at {
@@ -307,15 +318,6 @@ impl Actor for Consumer {
         }
         if !self.peer.is_connected() {
             self.peer.connect(cx);
-        }
-        if cx.rng.percent(self.plan.reset_percent) {
-            let _ = if cx.rng.percent(50) {
-                self.peer.reset(cx)
-            } else {
-                self.peer.close(cx)
-            };
-            self.at = cx.soon(1_000, 500_000);
-            return;
         }
         match self.topic.clone() {
             None => self.finder.ask(&mut self.peer, cx, Note::Find),
