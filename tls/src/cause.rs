@@ -26,151 +26,227 @@ pub enum Spoken {
     Unknown,
 }
 
-/// Why it failed. `Copy`, no text of the peer's; what the log adds (names, dates, offers) is kept beside it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Cause {
+macro_rules! alert {
+    (none) => {
+        None
+    };
+    ($alert:ident) => {
+        Some(Alert::$alert)
+    };
+}
+
+macro_rules! causes {
+    ($($(#[doc = $doc:literal])* $name:ident $(($inner:ty))? $({ $($(#[doc = $field_doc:literal])* $field:ident: $type:ty,)* })?
+        = $id:literal $alert:tt $cure:literal,)*) => {
+        /// Why it failed. `Copy`, no text of the peer's; what the log adds (names, dates, offers) is kept beside it.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Cause {
+            $($(#[doc = $doc])* $name $(($inner))? $({ $($(#[doc = $field_doc])* $field: $type,)* })?,)*
+        }
+
+        impl Cause {
+            /// Every identifier: one for each kind of cause, for counters.
+            pub const IDS: &[&str] = &[$($id,)*];
+
+            /// Its stable identifier, for logs, metrics and alarms built on them.
+            #[must_use]
+            pub const fn id(self) -> &'static str {
+                match self {
+                    $(Self::$name { .. } => $id,)*
+                }
+            }
+
+            /// The alert that tells the peer, or `None` where none is sent (the peer does not speak TLS, or is gone).
+            #[must_use]
+            pub const fn alert(self) -> Option<Alert> {
+                match self {
+                    $(Self::$name { .. } => alert!($alert),)*
+                }
+            }
+
+            /// What to change, as the end of a sentence.
+            #[must_use]
+            pub const fn cure(self) -> &'static str {
+                match self {
+                    Self::PeerAlert(alert) => after(alert),
+                    $(Self::$name { .. } => $cure,)*
+                }
+            }
+        }
+    };
+}
+
+causes! {
     /// The peer offers no version that is enabled here; the highest that it named.
-    NoCommonVersion(u16),
+    NoCommonVersion(u16) = "no_common_version" ProtocolVersion
+        "enable TLSv1.2 or TLSv1.3 on the client, or its version here (ssl.enabled.protocols)",
     /// TLS_FALLBACK_SCSV below our best (RFC 7507).
-    InappropriateFallback,
+    InappropriateFallback = "inappropriate_fallback" InappropriateFallback
+        "the client came again with an older version than both sides speak: find what broke its first try",
     /// No cipher suite in common.
-    NoCommonSuite,
+    NoCommonSuite = "no_common_suite" HandshakeFailure
+        "enable a suite that the other side offers (ssl.cipher.suites); TLS 1.2 needs ECDHE with AES-GCM or ChaCha20-Poly1305 that suits the certificate's key",
     /// No key-exchange group in common.
-    NoCommonGroup,
-    /// No signature scheme in common with our certificate.
-    NoCommonScheme,
+    NoCommonGroup = "no_common_group" HandshakeFailure
+        "enable x25519 or secp256r1 (P-256) on the other side",
+    /// No signature scheme in common with the certificate.
+    NoCommonScheme = "no_common_scheme" HandshakeFailure
+        "take a certificate whose key the other side can check: ECDSA P-256 and RSA suit nearly everyone",
     /// An extension that must be there is not; its number.
-    MissingExtension(u16),
+    MissingExtension(u16) = "missing_extension" MissingExtension
+        "the other side breaks RFC 8446: update its TLS library",
     /// An extension that was not asked for; its number.
-    UnsupportedExtension(u16),
+    UnsupportedExtension(u16) = "unsupported_extension" UnsupportedExtension
+        "the other side breaks RFC 8446: update its TLS library",
     /// A message that cannot be read; its type.
-    Decode(u8),
+    Decode(u8) = "decode_error" DecodeError
+        "the other side sent a malformed message: update its TLS library, or look for what changes bytes on the way",
     /// A message that can be read and makes no sense; its type.
-    IllegalParameter(u8),
+    IllegalParameter(u8) = "illegal_parameter" IllegalParameter
+        "the other side contradicts itself: update its TLS library, or look for what changes bytes on the way",
     /// A message with no place in this state.
     OutOfSequence {
         /// Where we stood.
         state: StateId,
         /// What came.
         met: Met,
-    },
+    } = "out_of_sequence" UnexpectedMessage
+        "the other side sent a message in the wrong place: update its TLS library; nothing here needs a change",
     /// A record longer than allowed.
-    RecordOverflow,
+    RecordOverflow = "record_overflow" RecordOverflow
+        "the other side sends records over the limit: update its TLS library",
     /// A record that does not open.
-    BadRecordMac,
+    BadRecordMac = "bad_record_mac" BadRecordMac
+        "bytes were changed on the way, or the other side's keys differ: look for a proxy or a faulty link",
     /// A record of no known type, or one without content where some must be.
-    BadRecord,
+    BadRecord = "bad_record" UnexpectedMessage
+        "the other side sent something that is not TLS: look for another protocol, or a proxy, on this port",
     /// A record of a version that none may have.
-    RecordVersion(u16),
+    RecordVersion(u16) = "bad_record_version" ProtocolVersion
+        "the other side speaks a version before TLS 1.0, or no TLS",
     /// A record without protection where keys are on.
-    Unprotected,
+    Unprotected = "unprotected_record" UnexpectedMessage
+        "plain bytes came where protected ones must: look for what puts bytes in on the way",
     /// The keys have protected as many records as they may, and were not updated.
-    KeyExhausted,
+    KeyExhausted = "key_exhausted" InternalError
+        "connect again: only TLS 1.2 connections that stay very long reach this",
     /// A handshake message longer than the bound.
-    HandshakeTooLong,
+    HandshakeTooLong = "handshake_too_long" IllegalParameter
+        "send a shorter certificate chain: leaf and intermediates only",
     /// More certificates than [`crate::certificate::CHAIN_COUNT_MAX`].
-    ChainTooLong,
+    ChainTooLong = "chain_too_long" IllegalParameter
+        "send a shorter certificate chain: leaf and intermediates only",
     /// Too many records without content in a row.
-    TooManyEmptyRecords,
+    TooManyEmptyRecords = "too_many_empty_records" UnexpectedMessage
+        "the other side floods with empty records: nothing here needs a change",
     /// Too many KeyUpdates, or warnings, without data between them.
-    TooManyUpdates,
+    TooManyUpdates = "too_many_updates" UnexpectedMessage
+        "the other side floods with key updates or warnings: nothing here needs a change",
     /// More early data than is skipped.
-    TooMuchEarlyData,
+    TooMuchEarlyData = "too_much_early_data" UnexpectedMessage
+        "turn early data (0-RTT) off on the other side",
     /// TLS 1.2: a second handshake was asked for twice.
-    Renegotiation,
+    Renegotiation = "renegotiation" HandshakeFailure
+        "turn renegotiation off on the other side: it is refused here",
     /// A wrong CertificateVerify or ServerKeyExchange.
-    BadSignature,
+    BadSignature = "bad_signature" DecryptError
+        "the other side's key does not match its certificate: renew its key store",
     /// A wrong Finished.
-    BadFinished,
+    BadFinished = "bad_finished" DecryptError
+        "both sides saw different handshakes: look for what changes bytes on the way",
     /// A wrong PSK binder.
-    BadBinder,
+    BadBinder = "bad_binder" DecryptError
+        "the client's stored session is damaged: restart it",
     /// A share that is no point of its group.
-    BadShare,
+    BadShare = "bad_share" IllegalParameter
+        "the other side's key share is invalid: update its TLS library",
     /// A certificate past its last day.
-    CertificateExpired,
+    CertificateExpired = "certificate_expired" CertificateExpired
+        "renew the certificate, or set the clock that is wrong",
     /// A certificate before its first day.
-    CertificateNotYetValid,
+    CertificateNotYetValid = "certificate_not_yet_valid" CertificateExpired
+        "set the clock that is wrong, here or where the certificate was made",
     /// No trust anchor for the chain.
-    UnknownCa,
+    UnknownCa = "unknown_ca" UnknownCa
+        "add the CA that issued the certificate to ssl.truststore.location, or have the other side send its intermediate certificates",
     /// A certificate for another use (key usage, extended key usage).
-    CertificateUsage,
+    CertificateUsage = "certificate_usage" UnsupportedCertificate
+        "issue the certificate for this use: digitalSignature, with clientAuth for clients and serverAuth for servers",
     /// A certificate for another name.
-    CertificateName,
+    CertificateName = "certificate_name" BadCertificate
+        "issue the certificate with a subjectAltName for the name or address that is connected to",
     /// A certificate that configuration revokes.
-    CertificateRevoked,
+    CertificateRevoked = "certificate_revoked" CertificateRevoked
+        "issue a new certificate, or take this one off the list of revoked ones",
     /// A certificate that cannot be read.
-    CertificateUnreadable,
+    CertificateUnreadable = "certificate_unreadable" BadCertificate
+        "issue the certificate anew: its DER is malformed",
     /// A signature in the chain that does not hold.
-    CertificateSignature,
+    CertificateSignature = "certificate_signature" BadCertificate
+        "one certificate of the chain was not signed by the next: build the chain from one CA's files",
     /// A chain that breaks a rule of RFC 5280 (constraints, path length, critical extensions).
-    CertificateChain,
+    CertificateChain = "certificate_chain" BadCertificate
+        "issue the chain anew: an issuer lacks CA rights, is too deep, or its name constraints exclude the leaf",
     /// A key or signature algorithm that is not taken (SHA-1, MD5, RSA below 2048 bits, other curves).
-    CertificateUnsupported,
+    CertificateUnsupported = "certificate_unsupported" UnsupportedCertificate
+        "issue the certificate with ECDSA P-256 or P-384, or RSA of 2048 bits or more, signed with SHA-256 or better",
     /// A client certificate is required and none came.
-    ClientCertificateMissing,
+    ClientCertificateMissing = "client_certificate_missing" CertificateRequired
+        "give the client a key store (ssl.keystore.location), or set ssl.client.auth=requested here",
     /// The peer speaks no TLS.
-    PlaintextPeer(Spoken),
+    PlaintextPeer(Spoken) = "plaintext_peer" none
+        "set security.protocol=SSL on the client, or point it at a PLAINTEXT listener",
     /// TLS on a listener without it.
-    TlsOnPlaintext,
+    TlsOnPlaintext = "tls_on_plaintext" HandshakeFailure
+        "set security.protocol=PLAINTEXT on the client, or point it at an SSL listener",
     /// The peer gave up with this alert.
-    PeerAlert(Alert),
+    PeerAlert(Alert) = "peer_alert" none
+        "read the other side's log: it ended the handshake",
     /// The peer gave up with an alert of no known number.
-    PeerAlertUnknown(u8),
+    PeerAlertUnknown(u8) = "peer_alert_unknown" none
+        "read the other side's log: it ended the handshake",
     /// The handshake deadline passed in this state.
-    Timeout(StateId),
+    Timeout(StateId) = "handshake_timeout" UserCanceled
+        "look for a slow or broken network, or a client that connects and says nothing",
     /// The peer reset the connection in this state.
-    Reset(StateId),
+    Reset(StateId) = "handshake_reset" none
+        "read the other side's log: it broke the connection off",
     /// The peer closed the connection in this state.
-    Closed(StateId),
+    Closed(StateId) = "handshake_closed" none
+        "read the other side's log: it may not trust our certificate, or was stopped",
     /// mbedtls's fixed heap is full.
-    ArenaFull,
+    ArenaFull = "arena_full" InternalError
+        "raise skerry.limits.tls.arena.bytes, or lower skerry.limits.handshakes",
     /// A library or its random source failed.
-    Internal,
+    Internal = "internal" InternalError
+        "report this with the log line: it is a fault of this program",
 }
 
-/// What goes on the wire for a cause: at most one alert.
-impl Cause {
-    /// The alert that tells the peer, or `None` where none is sent (the peer does not speak TLS, or is gone).
-    #[must_use]
-    pub const fn alert(self) -> Option<Alert> {
-        Some(match self {
-            Self::NoCommonVersion(_) | Self::RecordVersion(_) => Alert::ProtocolVersion,
-            Self::InappropriateFallback => Alert::InappropriateFallback,
-            Self::NoCommonSuite | Self::NoCommonGroup | Self::NoCommonScheme | Self::Renegotiation => {
-                Alert::HandshakeFailure
-            }
-            Self::MissingExtension(_) => Alert::MissingExtension,
-            Self::UnsupportedExtension(_) => Alert::UnsupportedExtension,
-            Self::Decode(_) => Alert::DecodeError,
-            Self::IllegalParameter(_) | Self::BadShare => Alert::IllegalParameter,
-            Self::OutOfSequence { .. }
-            | Self::BadRecord
-            | Self::Unprotected
-            | Self::TooManyEmptyRecords
-            | Self::TooManyUpdates
-            | Self::TooMuchEarlyData => Alert::UnexpectedMessage,
-            Self::RecordOverflow => Alert::RecordOverflow,
-            Self::BadRecordMac => Alert::BadRecordMac,
-            Self::HandshakeTooLong | Self::ChainTooLong => Alert::IllegalParameter,
-            Self::BadSignature | Self::BadFinished | Self::BadBinder => Alert::DecryptError,
-            Self::CertificateExpired | Self::CertificateNotYetValid => Alert::CertificateExpired,
-            Self::UnknownCa => Alert::UnknownCa,
-            Self::CertificateUsage | Self::CertificateUnsupported => Alert::UnsupportedCertificate,
-            Self::CertificateName
-            | Self::CertificateUnreadable
-            | Self::CertificateSignature
-            | Self::CertificateChain => Alert::BadCertificate,
-            Self::CertificateRevoked => Alert::CertificateRevoked,
-            Self::ClientCertificateMissing => Alert::CertificateRequired,
-            Self::TlsOnPlaintext => Alert::HandshakeFailure,
-            Self::ArenaFull | Self::Internal | Self::KeyExhausted => Alert::InternalError,
-            Self::Timeout(_) => Alert::UserCanceled,
-            Self::PlaintextPeer(_)
-            | Self::PeerAlert(_)
-            | Self::PeerAlertUnknown(_)
-            | Self::Reset(_)
-            | Self::Closed(_) => return None,
-        })
+/// What to change after the peer gave up with `alert`: it tells what it found wrong with us.
+const fn after(alert: Alert) -> &'static str {
+    match alert {
+        Alert::UnknownCa => {
+            "the other side does not trust the CA of our certificate: give it that CA (ssl.truststore.location, ssl.ca.location)"
+        }
+        Alert::BadCertificate | Alert::CertificateUnknown => {
+            "the other side refused our certificate: give it our CA, and connect by a name that the certificate bears"
+        }
+        Alert::UnsupportedCertificate => {
+            "the other side refused our certificate's kind: check its key usage and algorithm"
+        }
+        Alert::CertificateExpired => {
+            "the other side finds our certificate out of its dates: renew it, or set the clock that is wrong"
+        }
+        Alert::CertificateRevoked => "the other side finds our certificate revoked: renew it",
+        Alert::CertificateRequired => "the other side wants a certificate of us: configure a key store",
+        Alert::ProtocolVersion => "the other side speaks none of our versions: enable TLSv1.2 or TLSv1.3 on both sides",
+        Alert::HandshakeFailure | Alert::InsufficientSecurity => {
+            "the other side found nothing in common: compare suites, groups and signature schemes of both"
+        }
+        Alert::UnrecognizedName => "the other side has no such name: check the name that is connected to",
+        Alert::InternalError => "the other side failed by its own account: read its log",
+        Alert::UserCanceled => "the other side was stopped while it connected",
+        _ => "read the other side's log: it ended the handshake",
     }
 }
 
@@ -181,5 +257,28 @@ impl From<CryptoError> for Cause {
             CryptoError::ArenaFull => Self::ArenaFull,
             CryptoError::Rejected | CryptoError::Failed => Self::Internal,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn identifiers_are_distinct_and_every_cure_ends_a_sentence() {
+        assert_eq!(Cause::IDS.iter().collect::<BTreeSet<_>>().len(), Cause::IDS.len());
+        let some = [
+            Cause::UnknownCa,
+            Cause::Timeout(StateId::AwaitClientHello),
+            Cause::PeerAlert(Alert::UnknownCa),
+        ];
+        for cause in some {
+            assert!(Cause::IDS.contains(&cause.id()));
+            assert!(!cause.cure().ends_with('.') && cause.cure().len() > 20);
+        }
+        assert_eq!(Cause::PeerAlert(Alert::BadCertificate).alert(), None);
+        assert_ne!(Cause::PeerAlert(Alert::UnknownCa).cure(), Cause::UnknownCa.cure());
     }
 }

@@ -19,6 +19,9 @@ pub struct Offered {
     pub schemes: heapless::Vec<u16, OFFERED_MAX>,
 }
 
+/// The longest certificate that is kept of a refusal. When full: a longer one is not named in the log.
+pub const REFUSED_BYTES_MAX: usize = 2048;
+
 /// Trail, cost and offer of one handshake.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Notes {
@@ -28,4 +31,6 @@ pub struct Notes {
     pub cost: Cost,
     /// What the peer offered.
     pub offered: Offered,
+    /// The peer's certificate at fault, DER, when one was refused.
+    pub refused: heapless::Vec<u8, REFUSED_BYTES_MAX>,
 }

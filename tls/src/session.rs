@@ -275,6 +275,7 @@ impl<P: Provider> Session<P> {
             read: Arrivals::new(&mut self.read),
             agreed: &mut self.agreed,
             offered: &mut cx.notes.offered,
+            refused: &mut cx.notes.refused,
             early_data_left: &mut self.early_data_left,
             keep: match &mut cx.keep {
                 Some(keep) => Some(&mut **keep),

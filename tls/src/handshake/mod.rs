@@ -24,10 +24,11 @@ pub use transcript::Transcript;
 use skerry_core::time::Timestamp;
 
 use crate::cause::{Cause, Met};
+use crate::certificate::{Role, ServerName, Verified, Verifier};
 use crate::config::{ClientConfig, Config, ServerConfig};
 use crate::crypto::{Provider, Random};
-use crate::meter::Meter;
-use crate::notes::Offered;
+use crate::meter::{Meter, Phase};
+use crate::notes::{Offered, REFUSED_BYTES_MAX};
 use crate::record::{ReadHalf, TrafficKeys};
 use crate::saved::Keep;
 use crate::state::StateId;
@@ -119,6 +120,8 @@ pub struct Turn<'a, P: Provider> {
     pub agreed: &'a mut Agreed,
     /// What the peer offered, for the log.
     pub offered: &'a mut Offered,
+    /// The peer's certificate at fault, for the log.
+    pub refused: &'a mut heapless::Vec<u8, REFUSED_BYTES_MAX>,
     /// Bytes of early data that are skipped before records must open (RFC 8446 §4.2.10); zero: none was announced.
     pub early_data_left: &'a mut u32,
     /// Client: where sessions go that can be resumed.
@@ -126,6 +129,25 @@ pub struct Turn<'a, P: Provider> {
 }
 
 impl<'a, P: Provider> Turn<'a, P> {
+    /// Checks the peer's chain, and keeps the certificate at fault of one that is refused.
+    pub fn verify(
+        &mut self,
+        verifier: &dyn Verifier,
+        chain: &[&[u8]],
+        role: Role,
+        name: Option<ServerName<'_>>,
+    ) -> Result<Verified, Cause> {
+        let verified = verifier.verify(chain, role, name, self.now);
+        self.meter.charge(Phase::Verify);
+        verified.map_err(|refused| {
+            self.refused.clear();
+            if let Some(certificate) = chain.get(usize::from(refused.index)) {
+                let _ = self.refused.extend_from_slice(certificate);
+            }
+            refused.cause
+        })
+    }
+
     /// The server's configuration.
     ///
     /// Errors: [`Cause::Internal`] when the caller lent a client's.
