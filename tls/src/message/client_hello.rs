@@ -193,22 +193,16 @@ impl<'a> ClientHello<'a> {
             w.u16(self.legacy_version)?;
             w.bytes(self.random)?;
             w.vector_8(|w| w.bytes(self.session_id))?;
-            w.vector_16(|w| w.bytes(self.suites.bytes()))?;
+            w.list_16(self.suites)?;
             w.vector_8(|w| w.bytes(self.compression))?;
-            let start = w.written();
-            w.vector_16(|w| self.encode_extensions(w))?;
-            // A hello without extensions has no block at all: what was before extensions (RFC 5246 §7.4.1.2) can be read again as it was.
-            if w.written() == start + 2 {
-                w.rewind(start);
-            }
-            Ok(())
+            w.extensions_or_nothing(|w| self.encode_extensions(w))
         })
     }
 
     fn encode_extensions(&self, w: &mut Writer<'_>) -> Result<(), Cause> {
         use ExtensionType as E;
         if let Some(name) = self.server_name {
-            w.extension(E::ServerName.wire(), |w| {
+            w.extension(E::ServerName, |w| {
                 w.vector_16(|w| {
                     w.u8(HOST_NAME)?;
                     w.vector_16(|w| w.bytes(name))
@@ -216,45 +210,43 @@ impl<'a> ClientHello<'a> {
             })?;
         }
         if let Some(formats) = self.ec_point_formats {
-            w.extension(E::EcPointFormats.wire(), |w| w.vector_8(|w| w.bytes(formats)))?;
+            w.extension(E::EcPointFormats, |w| w.vector_8(|w| w.bytes(formats)))?;
         }
         list_16(w, E::SupportedGroups, self.supported_groups)?;
         if let Some(ticket) = self.session_ticket {
-            w.extension(E::SessionTicket.wire(), |w| w.bytes(ticket))?;
+            w.extension(E::SessionTicket, |w| w.bytes(ticket))?;
         }
         if self.extended_master_secret {
-            w.extension(E::ExtendedMasterSecret.wire(), |_| Ok(()))?;
+            w.extension(E::ExtendedMasterSecret, |_| Ok(()))?;
         }
         if let Some(connection) = self.renegotiation_info {
-            w.extension(E::RenegotiationInfo.wire(), |w| w.vector_8(|w| w.bytes(connection)))?;
+            w.extension(E::RenegotiationInfo, |w| w.vector_8(|w| w.bytes(connection)))?;
         }
         list_16(w, E::SignatureAlgorithms, self.signature_algorithms)?;
         list_16(w, E::SignatureAlgorithmsCert, self.signature_algorithms_cert)?;
         if let Some(versions) = self.supported_versions {
-            w.extension(E::SupportedVersions.wire(), |w| {
-                w.vector_8(|w| w.bytes(versions.bytes()))
-            })?;
+            w.extension(E::SupportedVersions, |w| w.vector_8(|w| w.bytes(versions.bytes())))?;
         }
         if let Some(cookie) = self.cookie {
-            w.extension(E::Cookie.wire(), |w| w.vector_16(|w| w.bytes(cookie)))?;
+            w.extension(E::Cookie, |w| w.vector_16(|w| w.bytes(cookie)))?;
         }
         if let Some(modes) = self.psk_key_exchange_modes {
-            w.extension(E::PskKeyExchangeModes.wire(), |w| w.vector_8(|w| w.bytes(modes)))?;
+            w.extension(E::PskKeyExchangeModes, |w| w.vector_8(|w| w.bytes(modes)))?;
         }
         if let Some(shares) = self.key_share {
-            w.extension(E::KeyShare.wire(), |w| w.vector_16(|w| w.bytes(shares.bytes)))?;
+            w.extension(E::KeyShare, |w| w.vector_16(|w| w.bytes(shares.bytes)))?;
         }
         if let Some(code) = self.max_fragment_length {
-            w.extension(E::MaxFragmentLength.wire(), |w| w.u8(code))?;
+            w.extension(E::MaxFragmentLength, |w| w.u8(code))?;
         }
         if let Some(limit) = self.record_size_limit {
-            w.extension(E::RecordSizeLimit.wire(), |w| w.u16(limit))?;
+            w.extension(E::RecordSizeLimit, |w| w.u16(limit))?;
         }
         if self.early_data {
-            w.extension(E::EarlyData.wire(), |_| Ok(()))?;
+            w.extension(E::EarlyData, |_| Ok(()))?;
         }
         if let Some(psks) = self.pre_shared_key {
-            w.extension(E::PreSharedKey.wire(), |w| {
+            w.extension(E::PreSharedKey, |w| {
                 w.vector_16(|w| w.bytes(psks.identities))?;
                 w.vector_16(|w| w.bytes(psks.binders))
             })?;
@@ -265,7 +257,7 @@ impl<'a> ClientHello<'a> {
 
 fn list_16(w: &mut Writer<'_>, kind: ExtensionType, list: Option<U16List<'_>>) -> Result<(), Cause> {
     match list {
-        Some(list) => w.extension(kind.wire(), |w| w.vector_16(|w| w.bytes(list.bytes()))),
+        Some(list) => w.extension(kind, |w| w.list_16(list)),
         None => Ok(()),
     }
 }

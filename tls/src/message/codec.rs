@@ -1,6 +1,6 @@
 //! A checked cursor and a writer for TLS's presentation language (RFC 8446 §3): big-endian integers and length-prefixed vectors.
 
-use super::HandshakeType;
+use super::{ExtensionType, HandshakeType};
 use crate::cause::Cause;
 
 /// A checked cursor over a message that someone else owns. What it gives out borrows it.
@@ -212,6 +212,13 @@ impl<'w> Writer<'w> {
         Self { bytes, at: 0 }
     }
 
+    /// What `content` writes to the start of `bytes`, as its length.
+    pub fn fill(bytes: &mut [u8], content: impl FnOnce(&mut Writer<'_>) -> Result<(), Cause>) -> Result<usize, Cause> {
+        let mut w = Writer::new(bytes);
+        content(&mut w)?;
+        Ok(w.at)
+    }
+
     /// How many bytes were written.
     #[must_use]
     pub const fn written(&self) -> usize {
@@ -239,11 +246,6 @@ impl<'w> Writer<'w> {
         let at = self.at.checked_add(count).filter(|at| *at <= self.bytes.len());
         self.at = at.ok_or(Cause::Internal)?;
         Ok(())
-    }
-
-    /// Takes back what was written after `at`.
-    pub(super) fn rewind(&mut self, at: usize) {
-        self.at = self.at.min(at);
     }
 
     /// Bytes as they are.
@@ -295,9 +297,28 @@ impl<'w> Writer<'w> {
     }
 
     /// A whole extension: its number, its length, and what `data` writes.
-    pub fn extension(&mut self, kind: u16, data: impl FnOnce(&mut Self) -> Result<(), Cause>) -> Result<(), Cause> {
-        self.u16(kind)?;
+    pub fn extension(
+        &mut self,
+        kind: ExtensionType,
+        data: impl FnOnce(&mut Self) -> Result<(), Cause>,
+    ) -> Result<(), Cause> {
+        self.u16(kind.wire())?;
         self.vector_16(data)
+    }
+
+    /// A list of 16-bit integers, with its length in two bytes before it.
+    pub fn list_16(&mut self, list: U16List<'_>) -> Result<(), Cause> {
+        self.vector_16(|w| w.bytes(list.bytes()))
+    }
+
+    /// A block of extensions, or nothing at all where there is none: as TLS 1.2's hellos were before extensions (RFC 5246 §7.4.1.2).
+    pub fn extensions_or_nothing(&mut self, content: impl FnOnce(&mut Self) -> Result<(), Cause>) -> Result<(), Cause> {
+        let start = self.at;
+        self.vector_16(content)?;
+        if self.at == start + 2 {
+            self.at = start;
+        }
+        Ok(())
     }
 
     fn prefixed<const N: usize>(&mut self, content: impl FnOnce(&mut Self) -> Result<(), Cause>) -> Result<(), Cause> {

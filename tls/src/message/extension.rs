@@ -70,6 +70,19 @@ impl ExtensionType {
     pub const fn wire(self) -> u16 {
         self as u16
     }
+
+    /// Whether a client of ours ever sends it.
+    const fn is_offered(self) -> bool {
+        !matches!(
+            self,
+            Self::StatusRequest
+                | Self::ApplicationLayerProtocolNegotiation
+                | Self::SignedCertificateTimestamp
+                | Self::EarlyData
+                | Self::CertificateAuthorities
+                | Self::PostHandshakeAuth
+        )
+    }
 }
 
 /// One extension as it lies in a message.
@@ -87,6 +100,15 @@ impl<'a> Extension<'a> {
             kind: r.u16()?,
             data: r.vector_16(0)?,
         })
+    }
+
+    /// What to say of it in a message of a server's that it does not belong in: one that has a name here belongs to another message
+    /// (RFC 8446 §4.2: illegal_parameter); any other was never asked for.
+    pub(super) const fn misplaced(&self, r: Cursor<'_>) -> Cause {
+        match ExtensionType::from_wire(self.kind) {
+            Some(kind) if kind.is_offered() => r.illegal(),
+            _ => Cause::UnsupportedExtension(self.kind),
+        }
     }
 }
 
@@ -142,7 +164,8 @@ mod tests {
         let mut w = Writer::new(&mut bytes);
         w.vector_16(|w| {
             for kind in kinds {
-                w.extension(kind, |_| Ok(()))?;
+                w.u16(kind)?;
+                w.u16(0)?;
             }
             Ok(())
         })

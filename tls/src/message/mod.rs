@@ -4,16 +4,44 @@
 //! fit, trailing bytes, an empty vector where one element is the least: [`Cause::Decode`]. Well-formed nonsense: [`Cause::IllegalParameter`].
 //! What depends on what was offered, or on the version, is left to the machines.
 
+mod certificate;
+mod certificate_request;
+mod certificate_verify;
 mod client_hello;
+mod client_key_exchange;
 mod codec;
+mod encrypted_extensions;
 mod extension;
+mod finished;
+mod hello_request;
+mod key_update;
+mod new_session_ticket;
+mod server_hello;
+mod server_hello_done;
+mod server_key_exchange;
 
+pub use certificate::{Certificate12, Certificate13, Chain};
+pub use certificate_request::{
+    Authorities, CERTIFICATE_TYPE_ECDSA, CERTIFICATE_TYPE_RSA, CertificateRequest12, CertificateRequest13,
+};
+pub use certificate_verify::CertificateVerify;
 pub use client_hello::{
     ClientHello, FALLBACK_SCSV, KeyShare, KeyShares, OfferedPsks, PskIdentity, RECORD_SIZE_LIMIT_MIN,
     RENEGOTIATION_SCSV,
 };
+pub use client_key_exchange::ClientKeyExchange;
 pub use codec::{Cursor, U16List, Writer};
+pub use encrypted_extensions::EncryptedExtensions;
 pub use extension::{Extension, ExtensionType, Extensions};
+pub use finished::{Finished, VERIFY_DATA_BYTES_12};
+pub use hello_request::HelloRequest;
+pub use key_update::KeyUpdate;
+pub use new_session_ticket::{NewSessionTicket12, NewSessionTicket13, TICKET_LIFETIME_SECONDS_MAX};
+pub use server_hello::{
+    DOWNGRADE_TO_11, DOWNGRADE_TO_12, HelloRetryRequest, RETRY_RANDOM, ServerHello, ServerHelloOrRetry,
+};
+pub use server_hello_done::ServerHelloDone;
+pub use server_key_exchange::ServerKeyExchange;
 
 use crate::cause::Cause;
 use crate::handshake::Message;
