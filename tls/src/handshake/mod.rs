@@ -9,6 +9,7 @@ mod flight;
 mod hello;
 mod key_schedule;
 mod machine;
+pub mod proof;
 pub mod server12;
 pub mod server13;
 mod ticket;
