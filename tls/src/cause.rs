@@ -26,6 +26,36 @@ pub enum Spoken {
     Unknown,
 }
 
+/// A rule about certificates and chains (RFC 5280) that was broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Rule {
+    /// A critical extension that is not known here (§4.2).
+    Critical,
+    /// An issuer that is no CA: basic constraints, or keyCertSign (§4.2.1.9, §4.2.1.3).
+    Issuer,
+    /// More CAs between an issuer and the leaf than it allows (§4.2.1.9), or than are allowed here.
+    PathLength,
+    /// A name outside of what an issuer may name (§4.2.1.10).
+    NameConstraint,
+    /// What §4.1 and §4.2 ask of those who write certificates, where they are held to it.
+    Profile,
+    /// No path to a trust anchor within the signatures and combinations that are tried.
+    Search,
+}
+
+impl Rule {
+    const fn cure(self) -> &'static str {
+        match self {
+            Self::Critical => "issue the certificate without the critical extension that is not known here",
+            Self::Issuer => "issue the CA certificate anew with basicConstraints CA:TRUE and keyUsage keyCertSign",
+            Self::PathLength => "issue the CA certificate with a greater path length, or use fewer intermediate CAs",
+            Self::NameConstraint => "issue the certificate for names that every CA of the chain may name",
+            Self::Profile => "issue the certificate anew by RFC 5280, or let private certificates be less strict",
+            Self::Search => "send the leaf and its intermediate certificates only, in their order",
+        }
+    }
+}
+
 macro_rules! alert {
     (none) => {
         None
@@ -69,6 +99,7 @@ macro_rules! causes {
             pub const fn cure(self) -> &'static str {
                 match self {
                     Self::PeerAlert(alert) => after(alert),
+                    Self::CertificateChain(rule) => rule.cure(),
                     $(Self::$name { .. } => $cure,)*
                 }
             }
@@ -185,8 +216,8 @@ causes! {
     CertificateSignature = "certificate_signature" BadCertificate
         "one certificate of the chain was not signed by the next: build the chain from one CA's files",
     /// A chain that breaks a rule of RFC 5280 (constraints, path length, critical extensions).
-    CertificateChain = "certificate_chain" BadCertificate
-        "issue the chain anew: an issuer lacks CA rights, is too deep, or its name constraints exclude the leaf",
+    CertificateChain(Rule) = "certificate_chain" BadCertificate
+        "issue the chain anew by RFC 5280",
     /// A key or signature algorithm that is not taken (SHA-1, MD5, RSA below 2048 bits, other curves).
     CertificateUnsupported = "certificate_unsupported" UnsupportedCertificate
         "issue the certificate with ECDSA P-256 or P-384, or RSA of 2048 bits or more, signed with SHA-256 or better",
