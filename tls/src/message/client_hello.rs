@@ -403,7 +403,7 @@ impl<'a> OfferedPsks<'a> {
     fn decode(r: &mut Cursor<'a>) -> Result<Self, Cause> {
         let identities = r.vector_16(7)?;
         let binders = r.vector_16(33)?;
-        let count = |bytes, read: fn(&mut Cursor<'a>) -> Result<(), Cause>| {
+        let count = |bytes, read: fn(&mut Cursor<'a>) -> Result<(), Cause>| -> Result<usize, Cause> {
             let mut walk = r.within(bytes);
             let mut count = 0_usize;
             while !walk.is_empty() {
