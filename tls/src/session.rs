@@ -5,11 +5,12 @@ use core::mem;
 use skerry_core::meter::Ticks;
 use skerry_core::time::Timestamp;
 
+use crate::alert::Alert;
 use crate::cause::Cause;
 use crate::certificate::Verified;
 use crate::config::Config;
 use crate::crypto::{Provider, Random};
-use crate::handshake::{Agreed, Arrivals, Flight, Input, State, Turn};
+use crate::handshake::{Agreed, Arrivals, Flight, Input, State, Turn, seal_alert};
 use crate::meter::Meter;
 use crate::notes::Notes;
 use crate::record::{ReadHalf, WriteHalf};
@@ -181,7 +182,7 @@ impl<P: Provider> Session<P> {
     /// The longest content of one record that the peer takes.
     #[must_use]
     pub fn content_max(&self) -> usize {
-        usize::from(self.agreed.content_max)
+        self.write.content_bytes_max()
     }
 
     /// Seals `bytes` of application data that lie in `slot` after `overhead().0` bytes, in place, and gives the record's length.
@@ -204,7 +205,7 @@ impl<P: Provider> Session<P> {
 
     /// A close_notify to `out`, the first time.
     pub fn close(&mut self, out: &mut Out<'_>) {
-        let _ = out;
+        let _ = seal_alert(&mut self.write, out, Alert::CloseNotify);
     }
 
     /// It ends from outside: a deadline, a reset. The alert, if the cause has one, goes to `out`.

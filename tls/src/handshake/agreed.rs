@@ -1,14 +1,13 @@
 //! What a handshake settled, for as long as the connection lasts.
 
 use crate::certificate::Verified;
-use crate::record::CONTENT_BYTES_MAX;
 use crate::suite::{CipherSuite, Group, SignatureScheme, Version};
 
 /// Bytes of the longest DNS name (RFC 1035 §2.3.4).
 pub const NAME_BYTES_MAX: usize = 255;
 
 /// What both sides hold to. Filled in by the machines as it is settled.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Agreed {
     /// The version.
     pub version: Option<Version>,
@@ -30,24 +29,4 @@ pub struct Agreed {
     pub server_name: Option<heapless::String<NAME_BYTES_MAX>>,
     /// The peer's certificate, verified now or when the resumed session began.
     pub peer: Option<Verified>,
-    /// The longest content that the peer takes in one record (`record_size_limit`, `max_fragment_length`).
-    pub content_max: u16,
-}
-
-impl Default for Agreed {
-    fn default() -> Self {
-        Self {
-            version: None,
-            suite: None,
-            group: None,
-            own_scheme: None,
-            peer_scheme: None,
-            resumed: false,
-            retried: false,
-            extended_master_secret: false,
-            server_name: None,
-            peer: None,
-            content_max: CONTENT_BYTES_MAX as u16,
-        }
-    }
 }

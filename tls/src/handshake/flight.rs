@@ -3,51 +3,46 @@
 use crate::alert::Alert;
 use crate::cause::Cause;
 use crate::crypto::Provider;
-use crate::record::{CONTENT_BYTES_MAX, ContentType, TrafficKeys, WriteHalf};
+use crate::message::Writer;
+use crate::record::{ContentType, SizeLimits, TrafficKeys, WriteHalf};
 use crate::session::Out;
 
 /// The way out of a transition.
+///
+/// When full: [`Cause::Internal`]. Both buffers are the caller's, who knows how long our longest flight is: its own certificate chain decides.
 pub struct Flight<'a, P: Provider> {
     write: &'a mut WriteHalf<P>,
-    pending: &'a mut [u8],
-    pending_bytes: usize,
+    pending: Writer<'a>,
     out: Out<'a>,
-    content_max: usize,
 }
 
 impl<'a, P: Provider> Flight<'a, P> {
     /// Nothing gathered yet. `pending` holds messages in plaintext until they are sealed into `out`.
-    pub fn new(write: &'a mut WriteHalf<P>, pending: &'a mut [u8], out: Out<'a>) -> Self {
+    pub(crate) const fn new(write: &'a mut WriteHalf<P>, pending: &'a mut [u8], out: Out<'a>) -> Self {
         Self {
             write,
-            pending,
-            pending_bytes: 0,
+            pending: Writer::new(pending),
             out,
-            content_max: CONTENT_BYTES_MAX,
         }
     }
 
-    /// Records from here on carry at most that much content, because the peer takes no more.
-    pub fn limit(&mut self, content_max: u16) {
-        self.content_max = usize::from(content_max);
+    /// Gathers one handshake message: `encode` writes it whole, header included, to the start of the slice and gives its length (as
+    /// [`Writer::fill`] does); the rest of the slice is scratch for it. What comes back is the message as written, for the transcript.
+    pub fn add(&mut self, encode: impl FnOnce(&mut [u8]) -> Result<usize, Cause>) -> Result<&[u8], Cause> {
+        let bytes = encode(self.pending.spare_mut())?;
+        let start = self.pending.written();
+        self.pending.commit(bytes)?;
+        self.pending.as_slice().get(start..).ok_or(Cause::Internal)
     }
 
-    /// Client: the first hello was answered, so that records from here are of version 0x0303.
+    /// What the peer takes at most, for every record that is not sealed yet.
+    pub fn limit(&mut self, limits: SizeLimits) {
+        self.write.limit(limits);
+    }
+
+    /// The first hello was answered: records from here are of version 0x0303.
     pub fn answered(&mut self) {
         self.write.answered();
-    }
-
-    /// Gathers one handshake message: `encode` writes it whole, header included, to the start of the slice and gives its length. What comes
-    /// back is the message as written, for the transcript.
-    ///
-    /// When full: [`Cause::Internal`]; nothing is gathered.
-    pub fn add(&mut self, encode: impl FnOnce(&mut [u8]) -> Result<usize, Cause>) -> Result<&[u8], Cause> {
-        let spare = self.pending.get_mut(self.pending_bytes..).ok_or(Cause::Internal)?;
-        let bytes = encode(spare)?;
-        let end = self.pending_bytes.checked_add(bytes).ok_or(Cause::Internal)?;
-        let raw = self.pending.get(self.pending_bytes..end).ok_or(Cause::Internal)?;
-        self.pending_bytes = end;
-        Ok(raw)
     }
 
     /// Seals what was gathered, and everything after it under `keys`.
@@ -57,43 +52,43 @@ impl<'a, P: Provider> Flight<'a, P> {
         Ok(())
     }
 
-    /// Seals what was gathered, then a change_cipher_spec.
+    /// Seals what was gathered, then a change_cipher_spec, which is never protected in TLS 1.3: it must leave before keys are on.
     pub fn change_cipher_spec(&mut self) -> Result<(), Cause> {
         self.seal()?;
-        self.record(ContentType::ChangeCipherSpec, &[1])
+        seal_into(self.write, &mut self.out, ContentType::ChangeCipherSpec, &[1])
     }
 
-    /// Seals what was gathered, then an alert.
-    pub fn alert(&mut self, alert: Alert) -> Result<(), Cause> {
+    /// Seals what was gathered, then an alert that ends nothing.
+    pub fn warn(&mut self, alert: Alert) -> Result<(), Cause> {
         self.seal()?;
-        self.record(ContentType::Alert, &[alert.level(), alert as u8])
+        seal_alert(self.write, &mut self.out, alert)
     }
 
     /// Seals what was gathered: as few records as its bytes and the peer's limit allow.
     pub fn seal(&mut self) -> Result<(), Cause> {
-        let gathered = self.pending.get(..self.pending_bytes).ok_or(Cause::Internal)?;
-        for content in gathered.chunks(self.content_max) {
+        for content in self.pending.as_slice().chunks(self.write.content_bytes_max()) {
             seal_into(self.write, &mut self.out, ContentType::Handshake, content)?;
         }
-        self.pending_bytes = 0;
+        self.pending.clear();
         Ok(())
     }
+}
 
-    fn record(&mut self, kind: ContentType, content: &[u8]) -> Result<(), Cause> {
-        seal_into(self.write, &mut self.out, kind, content)
-    }
+/// Seals an alert into `out`.
+pub fn seal_alert<P: Provider>(write: &mut WriteHalf<P>, out: &mut Out<'_>, alert: Alert) -> Result<(), Cause> {
+    seal_into(write, out, ContentType::Alert, &[alert.level(), alert as u8])
 }
 
 /// Seals one record of `content` into `out`.
 ///
-/// When full: [`Cause::Internal`], `out` is as it was.
-pub(crate) fn seal_into<P: Provider>(
+/// When full: [`Cause::Internal`]; `out` is as it was.
+fn seal_into<P: Provider>(
     write: &mut WriteHalf<P>,
     out: &mut Out<'_>,
     kind: ContentType,
     content: &[u8],
 ) -> Result<(), Cause> {
-    let before = write.overhead().0;
+    let (before, _) = write.overhead();
     let slot = out.spare();
     slot.get_mut(before..)
         .and_then(|room| room.get_mut(..content.len()))

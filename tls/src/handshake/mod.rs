@@ -30,7 +30,7 @@ use crate::config::{ClientConfig, Config, ServerConfig};
 use crate::crypto::{Provider, Random};
 use crate::meter::{Meter, Phase};
 use crate::notes::{Offered, REFUSED_BYTES_MAX};
-use crate::record::{ReadHalf, TrafficKeys};
+use crate::record::{ReadHalf, SizeLimits, TrafficKeys};
 use crate::saved::Keep;
 use crate::state::StateId;
 
@@ -91,6 +91,16 @@ impl<'a, P: Provider> Arrivals<'a, P> {
     pub fn install(&mut self, keys: TrafficKeys<P>) {
         self.half.install(keys);
         self.changed = true;
+    }
+
+    /// What we told the peer that it may send.
+    pub fn limit(&mut self, limits: SizeLimits) {
+        self.half.limit(limits);
+    }
+
+    /// See [`ReadHalf::allow_plain_alert`].
+    pub fn allow_plain_alert(&mut self) {
+        self.half.allow_plain_alert();
     }
 
     /// Whether keys were installed since it was last asked.

@@ -219,6 +219,11 @@ impl<'w> Writer<'w> {
         Ok(w.at)
     }
 
+    /// Begins again: what was written is done with.
+    pub const fn clear(&mut self) {
+        self.at = 0;
+    }
+
     /// How many bytes were written.
     #[must_use]
     pub const fn written(&self) -> usize {
