@@ -17,6 +17,7 @@ mod transcript;
 
 pub use agreed::{Agreed, NAME_BYTES_MAX};
 pub use flight::Flight;
+pub(crate) use flight::seal_alert;
 pub use hello::AwaitClientHello;
 pub use machine::State;
 pub use ticket::TicketKeys;
