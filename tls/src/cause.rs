@@ -179,6 +179,9 @@ causes! {
     /// TLS 1.2: a second handshake was asked for twice.
     Renegotiation = "renegotiation" HandshakeFailure
         "turn renegotiation off on the other side: it is refused here",
+    /// TLS 1.2: extended_master_secret on one of a session and its resumption, and not on the other (RFC 7627 §5.3).
+    MasterSecretChanged = "master_secret_changed" HandshakeFailure
+        "the other side changed between a session and its resumption: connect again for a new session",
     /// A wrong CertificateVerify or ServerKeyExchange.
     BadSignature = "bad_signature" DecryptError
         "the other side's key does not match its certificate: renew its key store",

@@ -32,7 +32,8 @@ pub struct ClientConfig<'a, P: Provider> {
     pub resume: &'a [u8],
     /// Whether to offer what lets the server send tickets: psk_key_exchange_modes in TLS 1.3, session_ticket in TLS 1.2.
     pub tickets: bool,
-    /// The longest content of a record that we can take (RFC 8449): 64 to 16,384. `None` says nothing: 16,384.
+    /// The record_size_limit to tell (RFC 8449 §4): 64 to 16,385 bytes of content, to which TLS 1.3 counts one more for the type. `None` tells
+    /// none, and records of 16,384 come.
     pub record_size_limit: Option<u16>,
 }
 
