@@ -4,11 +4,13 @@
 mod agreed;
 pub mod client12;
 pub mod client13;
+mod client_hello;
 mod connected;
 mod flight;
 mod hello;
 mod key_schedule;
 mod machine;
+pub mod prf;
 pub mod proof;
 pub mod server12;
 pub mod server13;

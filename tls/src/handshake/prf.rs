@@ -1,0 +1,178 @@
+//! TLS 1.2's pseudorandom function and what is made with it (RFC 5246 §5, §6.3, §8.1; RFC 7627).
+
+use zeroize::Zeroizing;
+
+use crate::cause::Cause;
+use crate::certificate::Role;
+use crate::crypto::{HashAlgorithm, KEY_BYTES_MAX, NONCE_BYTES, Provider, Secret};
+use crate::message::{RANDOM_BYTES, VERIFY_DATA_BYTES_12};
+use crate::record::{TrafficKeys, fixed_iv_bytes};
+use crate::suite::CipherSuite;
+
+/// Bytes of every master secret.
+pub const MASTER_SECRET_BYTES: usize = 48;
+
+/// The keys of both directions.
+pub struct KeyPair<P: Provider> {
+    /// Of what the client sends.
+    pub client: TrafficKeys<P>,
+    /// Of what the server sends.
+    pub server: TrafficKeys<P>,
+}
+
+/// The master secret without RFC 7627.
+pub fn master_secret<P: Provider>(
+    provider: &P,
+    hash: HashAlgorithm,
+    premaster: &Secret,
+    client_random: &[u8; RANDOM_BYTES],
+    server_random: &[u8; RANDOM_BYTES],
+) -> Result<Secret, Cause> {
+    secret::<P, MASTER_SECRET_BYTES>(
+        provider,
+        hash,
+        premaster,
+        &[b"master secret", client_random, server_random],
+    )
+}
+
+/// The extended master secret (RFC 7627 §4); the digest is that of ClientHello…ClientKeyExchange.
+pub fn extended_master_secret<P: Provider>(
+    provider: &P,
+    hash: HashAlgorithm,
+    premaster: &Secret,
+    transcript: &Secret,
+) -> Result<Secret, Cause> {
+    secret::<P, MASTER_SECRET_BYTES>(
+        provider,
+        hash,
+        premaster,
+        &[b"extended master secret", transcript.bytes()],
+    )
+}
+
+/// The `verify_data` of that side's Finished; the digest is that of all messages before it.
+pub fn verify_data<P: Provider>(
+    provider: &P,
+    hash: HashAlgorithm,
+    master: &Secret,
+    sender: Role,
+    transcript: &Secret,
+) -> Result<Secret, Cause> {
+    let label: &[u8] = match sender {
+        Role::Client => b"client finished",
+        Role::Server => b"server finished",
+    };
+    secret::<P, VERIFY_DATA_BYTES_12>(provider, hash, master, &[label, transcript.bytes()])
+}
+
+/// The keys of both directions, from the key block (RFC 5246 §6.3): an AEAD has no MAC keys.
+pub fn traffic_keys<P: Provider>(
+    provider: &P,
+    suite: CipherSuite,
+    master: &Secret,
+    client_random: &[u8; RANDOM_BYTES],
+    server_random: &[u8; RANDOM_BYTES],
+) -> Result<KeyPair<P>, Cause> {
+    let aead = suite.aead();
+    let mut block = Zeroizing::new([0; 2 * (KEY_BYTES_MAX + NONCE_BYTES)]);
+    let (key_bytes, iv_bytes) = (aead.key_bytes(), fixed_iv_bytes(aead));
+    let block = block.get_mut(..2 * (key_bytes + iv_bytes)).ok_or(Cause::Internal)?;
+    prf(
+        provider,
+        suite.hash(),
+        master,
+        &[b"key expansion", server_random, client_random],
+        block,
+    )?;
+    let (keys, ivs) = block.split_at_checked(2 * key_bytes).ok_or(Cause::Internal)?;
+    let (client_key, server_key) = keys.split_at_checked(key_bytes).ok_or(Cause::Internal)?;
+    let (client_iv, server_iv) = ivs.split_at_checked(iv_bytes).ok_or(Cause::Internal)?;
+    Ok(KeyPair {
+        client: TrafficKeys::tls12(provider, aead, client_key, client_iv)?,
+        server: TrafficKeys::tls12(provider, aead, server_key, server_iv)?,
+    })
+}
+
+fn secret<P: Provider, const BYTES: usize>(
+    provider: &P,
+    hash: HashAlgorithm,
+    key: &Secret,
+    label_and_seed: &[&[u8]],
+) -> Result<Secret, Cause> {
+    let mut out = Zeroizing::new([0; BYTES]);
+    prf(provider, hash, key, label_and_seed, out.as_mut())?;
+    Secret::copy(out.as_ref()).ok_or(Cause::Internal)
+}
+
+/// The most parts of label and seed.
+const PARTS_MAX: usize = 3;
+
+/// PRF (RFC 5246 §5) under the suite's hash, with label and seed in parts.
+///
+/// Errors: [`Cause::Internal`] for more parts than [`PARTS_MAX`].
+/// Cost: two HMACs for each digest's length of `out`.
+fn prf<P: Provider>(
+    provider: &P,
+    hash: HashAlgorithm,
+    key: &Secret,
+    label_and_seed: &[&[u8]],
+    out: &mut [u8],
+) -> Result<(), Cause> {
+    let mut a = provider.hmac(hash, key.bytes(), label_and_seed)?;
+    for chunk in out.chunks_mut(hash.bytes()) {
+        let mut parts: [&[u8]; 1 + PARTS_MAX] = [&[]; 1 + PARTS_MAX];
+        let (first, rest) = parts.split_first_mut().ok_or(Cause::Internal)?;
+        *first = a.bytes();
+        let rest = rest.get_mut(..label_and_seed.len()).ok_or(Cause::Internal)?;
+        rest.copy_from_slice(label_and_seed);
+        let block = provider.hmac(hash, key.bytes(), &parts)?;
+        chunk.copy_from_slice(block.bytes().get(..chunk.len()).ok_or(Cause::Internal)?);
+        a = provider.hmac(hash, key.bytes(), &[a.bytes()])?;
+    }
+    Ok(())
+}
+
+#[cfg(all(test, feature = "fast"))]
+mod tests {
+    use std::vec::Vec;
+
+    use super::*;
+    use crate::crypto::fast::Fast;
+
+    fn bytes(hex: &str) -> Vec<u8> {
+        (0..hex.len())
+            .step_by(2)
+            .map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap())
+            .collect()
+    }
+
+    fn check(hash: HashAlgorithm, secret: &str, seed: &str, expected: &str) {
+        let expected = bytes(expected);
+        let mut out = [0; 160];
+        let out = &mut out[..expected.len()];
+        let secret = Secret::copy(&bytes(secret)).unwrap();
+        prf(&Fast, hash, &secret, &[b"test label", &bytes(seed)], out).unwrap();
+        assert_eq!(out, expected);
+    }
+
+    /// Goal: the PRF itself. Method: the vectors that were posted to the TLS working group's list for P_SHA256 and P_SHA384.
+    #[test]
+    fn known_vectors() {
+        check(
+            HashAlgorithm::Sha256,
+            "9bbe436ba940f017b17652849a71db35",
+            "a0ba9f936cda311827a6f796ffd5198c",
+            "e3f229ba727be17b8d122620557cd453c2aab21d07c3d495329b52d4e61edb5a6b301791e90d35c9c9a46b4e14baf9af0fa022f7077def17abfd\
+             3797c0564bab4fbc91666e9def9b97fce34f796789baa48082d122ee42c5a72e5a5110fff70187347b66",
+        );
+        check(
+            HashAlgorithm::Sha384,
+            "b80b733d6ceefcdc71566ea48e5567df",
+            "cd665cf6a8447dd6ff8b27555edb7465",
+            "7b0c18e9ced410ed1804f2cfa34a336a1c14dffb4900bb5fd7942107e81c83cde9ca0faa60be9fe34f82b1233c9146a0e534cb400fed2700884f\
+             9dc236f80edd8bfa961144c9e8d792eca722a7b32fc3d416d473ebc2c5fd4abfdad05d9184259b5bf8cd4d90fa0d31e2dec479e4f1a26066f2ee\
+             a9a69236a3e52655c9e9aee691c8f3a26854308d5eaa3be85e0990703d73e56f",
+        );
+    }
+}
