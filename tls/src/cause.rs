@@ -167,6 +167,9 @@ causes! {
     /// More certificates than [`crate::certificate::CHAIN_COUNT_MAX`].
     ChainTooLong = "chain_too_long" IllegalParameter
         "send a shorter certificate chain: leaf and intermediates only",
+    /// An alert that is not two bytes.
+    BadAlert = "bad_alert" DecodeError
+        "the other side sent a malformed alert: update its TLS library",
     /// Too many records without content in a row.
     TooManyEmptyRecords = "too_many_empty_records" UnexpectedMessage
         "the other side floods with empty records: nothing here needs a change",

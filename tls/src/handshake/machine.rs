@@ -98,6 +98,25 @@ impl<P: Provider> State<P> {
         }
     }
 
+    /// Whether a change_cipher_spec may come here that means nothing: TLS 1.3, or not known yet, between the first ClientHello and the
+    /// peer's Finished.
+    pub(crate) const fn takes_compatibility(&self) -> bool {
+        matches!(
+            self,
+            Self::AwaitSecondClientHello(_)
+                | Self::AwaitClientCertificate(_)
+                | Self::AwaitClientCertificateVerify(_)
+                | Self::AwaitClientFinished(_)
+                | Self::AwaitServerHello(_)
+                | Self::AwaitServerHelloAfterRetry(_)
+                | Self::AwaitEncryptedExtensions(_)
+                | Self::AwaitCertificateOrRequest(_)
+                | Self::AwaitServerCertificate(_)
+                | Self::AwaitServerCertificateVerify(_)
+                | Self::AwaitServerFinished(_)
+        )
+    }
+
     /// What comes next, and where that leads.
     pub(crate) fn on(self, turn: &mut Turn<'_, P>, input: Input<'_>) -> Result<Self, Cause> {
         match self {

@@ -106,11 +106,9 @@ impl<'a, P: Provider> Arrivals<'a, P> {
         self.half.allow_plain_alert();
     }
 
-    /// Whether keys were installed since it was last asked.
-    pub(crate) const fn take_changed(&mut self) -> bool {
-        let changed = self.changed;
-        self.changed = false;
-        changed
+    /// Whether keys were installed.
+    pub(crate) const fn changed(&self) -> bool {
+        self.changed
     }
 }
 
