@@ -136,31 +136,4 @@ pub fn peek(bytes: &[u8], bytes_max: usize) -> nb::Result<Message<'_>, Cause> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_message_is_there_when_its_last_byte_is() {
-        let bytes = [14, 0, 0, 2, 7, 8, 1];
-        for cut in 0..6 {
-            assert_eq!(peek(&bytes[..cut], 6).unwrap_err(), nb::Error::WouldBlock, "{cut}");
-        }
-        let message = peek(&bytes, 6).unwrap();
-        assert_eq!(
-            (message.kind, message.body, message.raw),
-            (14, &[7, 8][..], &bytes[..6])
-        );
-    }
-
-    #[test]
-    fn a_message_over_the_bound_is_refused_by_its_header() {
-        assert_eq!(
-            peek(&[1, 0, 0, 3], 6).unwrap_err(),
-            nb::Error::Other(Cause::HandshakeTooLong)
-        );
-        assert_eq!(
-            peek(&[1, 0xff, 0xff, 0xff], 1 << 16).unwrap_err(),
-            nb::Error::Other(Cause::HandshakeTooLong)
-        );
-    }
-}
+mod tests;

@@ -9,6 +9,7 @@
 )]
 
 mod fixtures;
+pub mod messages;
 mod random;
 mod toy;
 mod verifier;
