@@ -9,12 +9,16 @@
 )]
 
 mod fixtures;
+mod identities;
 pub mod messages;
+mod pair;
 mod random;
 mod toy;
 mod verifier;
 
 pub use fixtures::{Fixture, NOW};
+pub use identities::Loaded;
+pub use pair::{CutAt, Direction, Flip, Kept, Link, Pair, Pieces, Room, Setting, Side, Whole};
 pub use random::Seeded;
 pub use toy::{Toy, ToyAead, ToyExchange, ToyHash, ToyKey};
 pub use verifier::{Accepting, public_key};
