@@ -3,7 +3,7 @@
 use super::client_hello::{Opening, SessionId, offers, offers_suite, told_name};
 use super::client13::{Asked, bad_share, limit_records, sign, verify_server};
 use super::connected::Connected;
-use super::prf;
+use super::prf::{self, KeyBlock};
 use super::proof::{self, LeafKey};
 use super::{Input, Message, State, Transcript, Turn};
 use crate::cause::Cause;
@@ -112,7 +112,12 @@ pub(super) fn begin<P: Provider>(
         return Err(Cause::MasterSecretChanged);
     }
     turn.agreed.peer = Some(saved.peer);
-    Ok(await_server_keys(progress, saved.secret, true))
+    Ok(await_server_keys(Ending::new(
+        turn.provider,
+        progress,
+        saved.secret,
+        true,
+    )?))
 }
 
 /// The server's certificate is next.
@@ -267,8 +272,9 @@ impl<P: Provider> AwaitServerHelloDone<P> {
             turn.agreed.own_scheme = Some(scheme);
             turn.meter.charge(Phase::Signature);
         }
-        finish(turn, &mut progress, &master)?;
-        Ok(await_server_keys(progress, master, false))
+        let mut ending = Ending::new(provider, progress, master, false)?;
+        finish(turn, &mut ending)?;
+        Ok(await_server_keys(ending))
     }
 }
 
@@ -292,17 +298,13 @@ fn asked<P: Provider>(turn: &Turn<'_, P>, message: Message<'_>) -> Result<Asked,
 }
 
 /// Sends change_cipher_spec and Finished.
-fn finish<P: Provider>(turn: &mut Turn<'_, P>, progress: &mut Progress<P>, master: &Secret) -> Result<(), Cause> {
+fn finish<P: Provider>(turn: &mut Turn<'_, P>, ending: &mut Ending<P>) -> Result<(), Cause> {
     let provider = turn.provider;
-    let keys = prf::traffic_keys(
-        provider,
-        progress.suite,
-        master,
-        &progress.client_random,
-        &progress.server_random,
-    )?;
+    let Ending {
+        progress, master, keys, ..
+    } = ending;
     turn.flight.change_cipher_spec()?;
-    turn.flight.install(keys.client)?;
+    turn.flight.install(keys.keys(provider, Role::Client)?)?;
     let hash = progress.suite.hash();
     let verify_data = prf::verify_data(provider, hash, master, Role::Client, &progress.transcript.digest())?;
     let ours = Finished {
@@ -316,14 +318,8 @@ fn finish<P: Provider>(turn: &mut Turn<'_, P>, progress: &mut Progress<P>, maste
 }
 
 /// What the server sends before its change_cipher_spec.
-fn await_server_keys<P: Provider>(progress: Progress<P>, master: Secret, is_resumed: bool) -> State<P> {
-    let has_ticket = progress.ticket;
-    let ending = Ending {
-        progress,
-        master,
-        is_resumed,
-    };
-    if has_ticket {
+fn await_server_keys<P: Provider>(ending: Ending<P>) -> State<P> {
+    if ending.progress.ticket {
         State::AwaitNewSessionTicket(AwaitNewSessionTicket { ending })
     } else {
         State::AwaitServerChangeCipherSpec(AwaitServerChangeCipherSpec { ending })
@@ -334,8 +330,27 @@ fn await_server_keys<P: Provider>(progress: Progress<P>, master: Secret, is_resu
 struct Ending<P: Provider> {
     progress: Progress<P>,
     master: Secret,
+    keys: KeyBlock,
     /// The server finishes first.
     is_resumed: bool,
+}
+
+impl<P: Provider> Ending<P> {
+    fn new(provider: &P, progress: Progress<P>, master: Secret, is_resumed: bool) -> Result<Self, Cause> {
+        let keys = KeyBlock::new(
+            provider,
+            progress.suite,
+            &master,
+            &progress.client_random,
+            &progress.server_random,
+        )?;
+        Ok(Self {
+            progress,
+            master,
+            keys,
+            is_resumed,
+        })
+    }
 }
 
 /// The server promised a ticket.
@@ -406,15 +421,7 @@ impl<P: Provider> AwaitServerChangeCipherSpec<P> {
         let Input::ChangeCipherSpec = input else {
             return Err(input.out_of_sequence(Self::ID));
         };
-        let progress = &self.ending.progress;
-        let keys = prf::traffic_keys(
-            turn.provider,
-            progress.suite,
-            &self.ending.master,
-            &progress.client_random,
-            &progress.server_random,
-        )?;
-        turn.read.install(keys.server);
+        turn.read.install(self.ending.keys.keys(turn.provider, Role::Server)?);
         turn.meter.charge(Phase::KeySchedule);
         Ok(State::AwaitServerFinished12(AwaitServerFinished {
             ending: self.ending,
@@ -444,7 +451,7 @@ impl<P: Provider> AwaitServerFinished<P> {
         ending.progress.transcript.add(message.raw);
         turn.meter.charge(Phase::KeySchedule);
         if ending.is_resumed {
-            finish(turn, &mut ending.progress, &ending.master)?;
+            finish(turn, &mut ending)?;
         } else if !ending.progress.session_id.is_empty() {
             let id = ending.progress.session_id.clone();
             stage(turn, &ending, &id, &[], 0)?;

@@ -1,24 +1,16 @@
 //! TLS 1.2's pseudorandom function and what is made with it (RFC 5246 §5, §6.3, §8.1; RFC 7627).
 
-use zeroize::Zeroizing;
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::cause::Cause;
 use crate::certificate::Role;
-use crate::crypto::{HashAlgorithm, KEY_BYTES_MAX, NONCE_BYTES, Provider, Secret};
+use crate::crypto::{AeadAlgorithm, HashAlgorithm, KEY_BYTES_MAX, NONCE_BYTES, Provider, Secret};
 use crate::message::{RANDOM_BYTES, VERIFY_DATA_BYTES_12};
 use crate::record::{TrafficKeys, fixed_iv_bytes};
 use crate::suite::CipherSuite;
 
 /// Bytes of every master secret.
 pub const MASTER_SECRET_BYTES: usize = 48;
-
-/// The keys of both directions.
-pub struct KeyPair<P: Provider> {
-    /// Of what the client sends.
-    pub client: TrafficKeys<P>,
-    /// Of what the server sends.
-    pub server: TrafficKeys<P>,
-}
 
 /// The master secret without RFC 7627.
 pub fn master_secret<P: Provider>(
@@ -66,32 +58,52 @@ pub fn verify_data<P: Provider>(
     secret::<P, VERIFY_DATA_BYTES_12>(provider, hash, master, &[label, transcript.bytes()])
 }
 
-/// The keys of both directions, from the key block (RFC 5246 §6.3): an AEAD has no MAC keys.
-pub fn traffic_keys<P: Provider>(
-    provider: &P,
-    suite: CipherSuite,
-    master: &Secret,
-    client_random: &[u8; RANDOM_BYTES],
-    server_random: &[u8; RANDOM_BYTES],
-) -> Result<KeyPair<P>, Cause> {
-    let aead = suite.aead();
-    let mut block = Zeroizing::new([0; 2 * (KEY_BYTES_MAX + NONCE_BYTES)]);
-    let (key_bytes, iv_bytes) = (aead.key_bytes(), fixed_iv_bytes(aead));
-    let block = block.get_mut(..2 * (key_bytes + iv_bytes)).ok_or(Cause::Internal)?;
-    prf(
-        provider,
-        suite.hash(),
-        master,
-        &[b"key expansion", server_random, client_random],
-        block,
-    )?;
-    let (keys, ivs) = block.split_at_checked(2 * key_bytes).ok_or(Cause::Internal)?;
-    let (client_key, server_key) = keys.split_at_checked(key_bytes).ok_or(Cause::Internal)?;
-    let (client_iv, server_iv) = ivs.split_at_checked(iv_bytes).ok_or(Cause::Internal)?;
-    Ok(KeyPair {
-        client: TrafficKeys::tls12(provider, aead, client_key, client_iv)?,
-        server: TrafficKeys::tls12(provider, aead, server_key, server_iv)?,
-    })
+/// What the keys of both directions are cut from (RFC 5246 §6.3): keys, then the fixed parts of nonces, the client's first each time. An AEAD
+/// has no MAC keys. Wiped when dropped.
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
+pub struct KeyBlock {
+    bytes: [u8; 2 * (KEY_BYTES_MAX + NONCE_BYTES)],
+    #[zeroize(skip)]
+    aead: AeadAlgorithm,
+}
+
+impl KeyBlock {
+    /// The key block of a connection.
+    pub fn new<P: Provider>(
+        provider: &P,
+        suite: CipherSuite,
+        master: &Secret,
+        client_random: &[u8; RANDOM_BYTES],
+        server_random: &[u8; RANDOM_BYTES],
+    ) -> Result<Self, Cause> {
+        let aead = suite.aead();
+        let mut block = Self {
+            bytes: [0; 2 * (KEY_BYTES_MAX + NONCE_BYTES)],
+            aead,
+        };
+        let wanted = 2 * (aead.key_bytes() + fixed_iv_bytes(aead));
+        prf(
+            provider,
+            suite.hash(),
+            master,
+            &[b"key expansion", server_random, client_random],
+            block.bytes.get_mut(..wanted).ok_or(Cause::Internal)?,
+        )?;
+        Ok(block)
+    }
+
+    /// The keys of what that side sends.
+    pub fn keys<P: Provider>(&self, provider: &P, sender: Role) -> Result<TrafficKeys<P>, Cause> {
+        let index = match sender {
+            Role::Client => 0,
+            Role::Server => 1,
+        };
+        let (key_bytes, iv_bytes) = (self.aead.key_bytes(), fixed_iv_bytes(self.aead));
+        let (keys, ivs) = self.bytes.split_at_checked(2 * key_bytes).ok_or(Cause::Internal)?;
+        let key = keys.chunks(key_bytes).nth(index).ok_or(Cause::Internal)?;
+        let iv = ivs.chunks(iv_bytes).nth(index).ok_or(Cause::Internal)?;
+        Ok(TrafficKeys::tls12(provider, self.aead, key, iv)?)
+    }
 }
 
 fn secret<P: Provider, const BYTES: usize>(

@@ -10,6 +10,12 @@ pub struct Authorities<'a> {
 }
 
 impl<'a> Authorities<'a> {
+    /// Names as they go on the wire: each after its two-byte length, one after the other.
+    #[must_use]
+    pub const fn new(encoded: &'a [u8]) -> Self {
+        Self { bytes: encoded }
+    }
+
     fn decode(r: &mut Cursor<'a>, min: usize) -> Result<Self, Cause> {
         let bytes = r.vector_16(min)?;
         let mut walk = r.within(bytes);
@@ -23,15 +29,6 @@ impl<'a> Authorities<'a> {
     pub fn iter(&self) -> impl Iterator<Item = &'a [u8]> + Clone + use<'a> {
         Cursor::new(HandshakeType::CertificateRequest, self.bytes).each(|r| r.vector_16(1))
     }
-}
-
-fn write_authorities<'n>(w: &mut Writer<'_>, names: impl Iterator<Item = &'n [u8]>) -> Result<(), Cause> {
-    w.vector_16(|w| {
-        for name in names {
-            w.vector_16(|w| w.bytes(name))?;
-        }
-        Ok(())
-    })
 }
 
 /// A TLS 1.3 server asks for a certificate.
@@ -79,25 +76,22 @@ impl<'a> CertificateRequest13<'a> {
         })
     }
 
-    /// Writes the whole message; `authorities` may be none.
+    /// Writes the whole message, extensions in the order of the fields.
     ///
     /// When full: [`Cause::Internal`].
-    pub fn encode<'n>(
-        w: &mut Writer<'_>,
-        signature_algorithms: U16List<'_>,
-        signature_algorithms_cert: Option<U16List<'_>>,
-        authorities: impl ExactSizeIterator<Item = &'n [u8]>,
-    ) -> Result<(), Cause> {
+    pub fn encode(&self, w: &mut Writer<'_>) -> Result<(), Cause> {
         w.message(Self::KIND, |w| {
             w.u8(0)?;
             w.vector_16(|w| {
-                w.extension(ExtensionType::SignatureAlgorithms, |w| w.list_16(signature_algorithms))?;
-                if let Some(schemes) = signature_algorithms_cert {
+                w.extension(ExtensionType::SignatureAlgorithms, |w| {
+                    w.list_16(self.signature_algorithms)
+                })?;
+                if let Some(schemes) = self.signature_algorithms_cert {
                     w.extension(ExtensionType::SignatureAlgorithmsCert, |w| w.list_16(schemes))?;
                 }
-                if authorities.len() > 0 {
+                if let Some(authorities) = self.authorities {
                     w.extension(ExtensionType::CertificateAuthorities, |w| {
-                        write_authorities(w, authorities)
+                        w.vector_16(|w| w.bytes(authorities.bytes))
                     })?;
                 }
                 Ok(())
@@ -140,19 +134,14 @@ impl<'a> CertificateRequest12<'a> {
         Ok(it)
     }
 
-    /// Writes the whole message; `authorities` may be none.
+    /// Writes the whole message.
     ///
     /// When full: [`Cause::Internal`].
-    pub fn encode<'n>(
-        w: &mut Writer<'_>,
-        certificate_types: &[u8],
-        signature_algorithms: U16List<'_>,
-        authorities: impl Iterator<Item = &'n [u8]>,
-    ) -> Result<(), Cause> {
+    pub fn encode(&self, w: &mut Writer<'_>) -> Result<(), Cause> {
         w.message(Self::KIND, |w| {
-            w.vector_8(|w| w.bytes(certificate_types))?;
-            w.list_16(signature_algorithms)?;
-            write_authorities(w, authorities)
+            w.vector_8(|w| w.bytes(self.certificate_types))?;
+            w.list_16(self.signature_algorithms)?;
+            w.vector_16(|w| w.bytes(self.authorities.bytes))
         })
     }
 }

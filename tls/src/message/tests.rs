@@ -217,14 +217,30 @@ fn samples() -> Vec<(u8, Vec<u8>)> {
     add(3, &|w| Certificate13::encode(&[], w));
     add(4, &|w| Certificate12::encode(&chain, w));
     add(4, &|w| Certificate12::encode(&[], w));
-    add(5, &|w| {
-        CertificateRequest13::encode(w, list, Some(list), chain.iter().copied())
-    });
-    add(5, &|w| CertificateRequest13::encode(w, list, None, [].into_iter()));
-    add(6, &|w| {
-        CertificateRequest12::encode(w, &[64, 1], list, chain.iter().copied())
-    });
-    add(6, &|w| CertificateRequest12::encode(w, &[64, 1], list, [].into_iter()));
+    let authorities = Authorities::new(&[0, 2, 0x30, 0, 0, 3, 0x30, 1, 2]);
+    let request = CertificateRequest13 {
+        signature_algorithms: list,
+        signature_algorithms_cert: Some(list),
+        authorities: Some(authorities),
+    };
+    add(5, &|w| request.encode(w));
+    let request = CertificateRequest13 {
+        signature_algorithms_cert: None,
+        authorities: None,
+        ..request
+    };
+    add(5, &|w| request.encode(w));
+    let request = CertificateRequest12 {
+        certificate_types: &[CERTIFICATE_TYPE_ECDSA, CERTIFICATE_TYPE_RSA],
+        signature_algorithms: list,
+        authorities,
+    };
+    add(6, &|w| request.encode(w));
+    let request = CertificateRequest12 {
+        authorities: Authorities::default(),
+        ..request
+    };
+    add(6, &|w| request.encode(w));
     let verify = CertificateVerify {
         scheme: 0x0403,
         signature: &[4; 70],
