@@ -4,8 +4,6 @@ mod header;
 mod keys;
 mod limits;
 mod read;
-#[cfg(test)]
-mod tests;
 mod write;
 
 pub use header::{Header, Peek};

@@ -150,15 +150,16 @@ impl<P: Provider> ReadHalf<P> {
         Ok(Opened { kind, content })
     }
 
-    /// Bytes that [`ReadHalf::open_into`] wants for a record of so many bytes, header counted: its content, type and padding.
+    /// Bytes that [`ReadHalf::open_into`] wants for the record that `peek` found: its content, type and padding.
     #[must_use]
-    pub fn room(&self, record_bytes: usize) -> usize {
+    pub fn room(&self, kind: ContentType, record_bytes: usize) -> usize {
         let fragment_bytes = record_bytes.saturating_sub(HEADER_BYTES);
         match &self.keys {
-            // An unprotected change_cipher_spec under TLS 1.3's keys is copied whole.
-            Some(keys) if keys.is_13 => fragment_bytes.saturating_sub(TAG_BYTES).max(1),
-            Some(keys) => fragment_bytes.saturating_sub(keys.expansion()),
-            None => fragment_bytes,
+            Some(keys) if !keys.is_13 || kind == ContentType::ApplicationData => {
+                fragment_bytes.saturating_sub(keys.explicit_bytes() + TAG_BYTES)
+            }
+            // TLS 1.3's change_cipher_spec comes as it is.
+            Some(_) | None => fragment_bytes,
         }
     }
 
@@ -277,4 +278,43 @@ fn without_padding(mut inner: &[u8]) -> &[u8] {
         inner = rest;
     }
     inner
+}
+
+#[cfg(all(test, feature = "fast"))]
+mod tests {
+    use super::*;
+    use crate::crypto::AeadAlgorithm;
+    use crate::crypto::fast::Fast;
+    use crate::record::WriteHalf;
+
+    #[test]
+    fn the_last_sequence_number_is_never_used() {
+        let keys = || TrafficKeys::tls13(&Fast, AeadAlgorithm::ChaCha20Poly1305, &[1; 32], [2; 12]).unwrap();
+        let (mut write, mut read) = (WriteHalf::<Fast>::plain(), ReadHalf::<Fast>::plain());
+        write.install(keys());
+        read.install(keys());
+        write.start_at(u64::MAX - 1);
+        read.sequence = u64::MAX - 1;
+        let mut slot = [0; 32];
+        let bytes = write.seal(ContentType::ApplicationData, &mut slot, 5).unwrap();
+        assert!(write.wants_key_update());
+        let again = slot;
+        assert_eq!(read.open(&mut slot[..bytes]).unwrap().content, [0; 5]);
+        assert_eq!(
+            write.seal(ContentType::ApplicationData, &mut slot, 5),
+            Err(Cause::KeyExhausted)
+        );
+        assert_eq!(read.open(&mut again.clone()[..bytes]), Err(Cause::KeyExhausted));
+    }
+
+    #[test]
+    fn padding_is_what_follows_the_last_byte_that_is_not_zero() {
+        for zeros in 0..70 {
+            for content in [&[][..], &[1], &[0, 1], &[0; 33]] {
+                let inner = [content, &[23], &[0; 70][..zeros]].concat();
+                assert_eq!(without_padding(&inner), [content, &[23]].concat());
+            }
+            assert_eq!(without_padding(&[0; 70][..zeros]), []);
+        }
+    }
 }

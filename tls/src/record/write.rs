@@ -79,6 +79,11 @@ impl<P: Provider> WriteHalf<P> {
         self.sequence
     }
 
+    #[cfg(all(test, feature = "fast"))]
+    pub(super) fn start_at(&mut self, sequence: u64) {
+        self.sequence = sequence;
+    }
+
     /// Whether the keys have an eighth or less of their records left: time for a KeyUpdate, which is itself a record under the old ones.
     #[must_use]
     pub fn wants_key_update(&self) -> bool {
