@@ -176,7 +176,10 @@ impl<P: Provider> Session<P> {
         let record = input.get_mut(..consumed).ok_or(Cause::Internal)?;
         let event = if !matches!(self.state, State::Connected(_)) {
             self.take_before_data(cx, kind, record)?
-        } else if kind == ContentType::ApplicationData && !into.is_empty() && self.read.room(consumed) <= into.len() {
+        } else if kind == ContentType::ApplicationData
+            && !into.is_empty()
+            && self.read.room(kind, consumed) <= into.len()
+        {
             let Opened { kind, content } = self.read.open_into(record, into)?;
             match kind {
                 ContentType::ApplicationData => match self.data(cx, content)? {

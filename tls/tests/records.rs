@@ -387,7 +387,9 @@ fn agreed_limits<P: Provider>(provider: &P) {
             }
         }
     }
-    assert_eq!(SizeLimits::NONE.with_record_size_limit(u16::MAX), SizeLimits::NONE);
+    for more in [1 << 14 | 1, 1 << 14 | 2, u16::MAX] {
+        assert_eq!(SizeLimits::NONE.with_record_size_limit(more), SizeLimits::NONE);
+    }
     assert_eq!(
         SizeLimits::NONE.with_record_size_limit(0),
         SizeLimits::NONE.with_record_size_limit(64)
