@@ -298,13 +298,13 @@ mod tests {
         let mut slot = [0; 32];
         let bytes = write.seal(ContentType::ApplicationData, &mut slot, 5).unwrap();
         assert!(write.wants_key_update());
-        let again = slot;
+        let mut again = slot;
         assert_eq!(read.open(&mut slot[..bytes]).unwrap().content, [0; 5]);
         assert_eq!(
             write.seal(ContentType::ApplicationData, &mut slot, 5),
             Err(Cause::KeyExhausted)
         );
-        assert_eq!(read.open(&mut again.clone()[..bytes]), Err(Cause::KeyExhausted));
+        assert_eq!(read.open(&mut again[..bytes]), Err(Cause::KeyExhausted));
     }
 
     #[test]
