@@ -184,7 +184,8 @@ impl<P: Provider> Parts<'_, '_, P> {
         let groups = wire_list::<_, { Group::ALL.len() }>(config.groups.iter().map(|group| *group as u16));
         let schemes =
             wire_list::<_, { SignatureScheme::ALL.len() }>(config.schemes.iter().map(|scheme| *scheme as u16));
-        let versions = wire_list::<_, 2>(config.versions.iter().map(|version| version.wire()));
+        let versions = config.versions.iter().filter(|version| offers(config, **version));
+        let versions = wire_list::<_, 2>(versions.map(|version| version.wire()));
 
         let mut laid = Writer::new(aside);
         for exchange in &self.opening.exchanges {
@@ -245,9 +246,9 @@ impl<P: Provider> Parts<'_, '_, P> {
 /// PSK with an (EC)DHE exchange (RFC 8446 §4.2.9): the only mode that is spoken here.
 const PSK_DHE_KE: u8 = 1;
 
-/// Whether a version is offered.
+/// Whether a version is offered: one without a suite cannot be agreed on.
 pub(super) fn offers<P: Provider>(config: &ClientConfig<'_, P>, version: Version) -> bool {
-    config.versions.contains(&version)
+    config.versions.contains(&version) && config.suites.iter().any(|suite| suite.version() == version)
 }
 
 /// The suites that are offered: of the versions that are.
