@@ -15,6 +15,7 @@ pub mod dispatch;
 pub mod handler;
 pub mod holds;
 pub mod ids;
+pub mod keystore;
 pub mod log;
 pub mod logging;
 pub mod memory;
