@@ -1,7 +1,7 @@
 //! The TLS 1.2 client (RFC 5246) with ECDHE (RFC 8422), extended master secrets (RFC 7627), tickets (RFC 5077) and session ids.
 
 use super::client_hello::{Opening, SessionId, offers, offers_suite, told_name};
-use super::client13::{Asked, bad_share, limit_records, sign, verify_server};
+use super::client13::{Asked, limit_records, verify_server};
 use super::connected::Connected;
 use super::prf::{self, KeyBlock};
 use super::proof::{self, LeafKey};
@@ -189,7 +189,7 @@ impl<P: Provider> AwaitServerKeyExchange<P> {
 
         let exchange = provider.exchange(group, turn.random)?;
         let share = exchange.share();
-        let premaster = exchange.agree(theirs.share).map_err(bad_share)?;
+        let premaster = exchange.agree(theirs.share).map_err(proof::bad_share)?;
         turn.meter.charge(Phase::KeyExchange);
         progress.transcript.add(message.raw);
         Ok(State::AwaitServerHelloDone(AwaitServerHelloDone {
@@ -267,7 +267,7 @@ impl<P: Provider> AwaitServerHelloDone<P> {
         turn.meter.charge(Phase::KeySchedule);
         if let Some((scheme, identity)) = proof {
             let digest = progress.transcript.digest_in(scheme.hash()).ok_or(Cause::Internal)?;
-            let raw = sign(turn, identity.key, scheme, &digest)?;
+            let raw = proof::sign(turn, identity.key, scheme, &digest)?;
             progress.transcript.add(raw);
             turn.agreed.own_scheme = Some(scheme);
             turn.meter.charge(Phase::Signature);

@@ -227,15 +227,7 @@ fn exchange<P: Provider>(turn: &mut Turn<'_, P>, opening: Opening<P>, share: &Ke
     if share.share.len() != group.share_bytes() {
         return Err(ILLEGAL_HELLO);
     }
-    exchange.agree(share.share).map_err(bad_share)
-}
-
-/// What a refused share of the peer's is.
-pub(super) fn bad_share(error: CryptoError) -> Cause {
-    match error {
-        CryptoError::Rejected => Cause::BadShare,
-        other => other.into(),
-    }
+    exchange.agree(share.share).map_err(proof::bad_share)
 }
 
 /// What the rest of a handshake is keyed with.
@@ -511,28 +503,11 @@ fn answer<P: Provider>(turn: &mut Turn<'_, P>, transcript: &mut Transcript<P>, a
     transcript.add(raw);
     let Some((scheme, identity)) = proof else { return Ok(()) };
     let digest = proof::digest_13(turn.provider, Role::Client, &transcript.digest(), scheme.hash())?;
-    let raw = sign(turn, identity.key, scheme, &digest)?;
+    let raw = proof::sign(turn, identity.key, scheme, &digest)?;
     transcript.add(raw);
     turn.agreed.own_scheme = Some(scheme);
     turn.meter.charge(Phase::Signature);
     Ok(())
-}
-
-/// Adds a CertificateVerify over `digest` to the flight.
-pub(super) fn sign<'t, P: Provider>(
-    turn: &'t mut Turn<'_, P>,
-    key: &P::SigningKey,
-    scheme: SignatureScheme,
-    digest: &Secret,
-) -> Result<&'t [u8], Cause> {
-    turn.meter.charge(Phase::Parse);
-    let mut signature = [0; SIGNATURE_BYTES_MAX];
-    let bytes = key.sign(scheme, digest.bytes(), turn.random, &mut signature)?;
-    let proof = CertificateVerify {
-        scheme: scheme as u16,
-        signature: signature.get(..bytes).ok_or(Cause::Internal)?,
-    };
-    turn.flight.add(|spare| Writer::fill(spare, |w| proof.encode(w)))
 }
 
 /// A ticket after the handshake (RFC 8446 §4.6.1): what it resumes is kept, unless it may not be used at all or nobody keeps sessions.

@@ -12,6 +12,7 @@ mod key_schedule;
 mod machine;
 pub mod prf;
 pub mod proof;
+mod second_hello;
 pub mod server12;
 pub mod server13;
 mod ticket;
@@ -22,7 +23,7 @@ pub use flight::Flight;
 pub(crate) use flight::seal_alert;
 pub use hello::AwaitClientHello;
 pub use machine::State;
-pub use ticket::TicketKeys;
+pub use ticket::{TICKET_BYTES_MAX, TicketKeys};
 pub use transcript::Transcript;
 
 use skerry_core::time::Timestamp;
@@ -36,6 +37,9 @@ use crate::notes::{Offered, REFUSED_BYTES_MAX};
 use crate::record::{ReadHalf, SizeLimits, TrafficKeys};
 use crate::saved::Keep;
 use crate::state::StateId;
+
+/// Early data that is skipped, in bytes of record fragments. When full: [`Cause::TooMuchEarlyData`].
+pub const EARLY_DATA_BYTES_MAX: u32 = 1 << 14;
 
 /// One handshake message as it stands in the reassembly buffer.
 #[derive(Clone, Copy, Debug)]

@@ -1,9 +1,13 @@
 //! How a certificate's owner proves its key: what is signed, by which scheme, and how it is checked (RFC 8446 §4.4.3, RFC 5246 §4.7).
 
+use super::Turn;
 use crate::cause::Cause;
 use crate::certificate::Role;
-use crate::crypto::{CryptoError, Hash, HashAlgorithm, KeyKind, Provider, PublicKey, Secret};
-use crate::message::U16List;
+use crate::crypto::{
+    CryptoError, Hash, HashAlgorithm, KeyKind, Provider, PublicKey, SIGNATURE_BYTES_MAX, Secret, SigningKey,
+};
+use crate::message::{CertificateVerify, U16List, Writer};
+use crate::meter::Phase;
 use crate::suite::{SignatureScheme, Version};
 
 /// The longest SubjectPublicKeyInfo that is kept: RSA of 4096 bits, with an exponent longer than anybody's.
@@ -70,6 +74,31 @@ pub fn digest_13<P: Provider>(
     });
     content.update(transcript.bytes());
     Ok(content.digest())
+}
+
+/// Adds a CertificateVerify over `digest` to the flight.
+pub fn sign<'t, P: Provider>(
+    turn: &'t mut Turn<'_, P>,
+    key: &P::SigningKey,
+    scheme: SignatureScheme,
+    digest: &Secret,
+) -> Result<&'t [u8], Cause> {
+    turn.meter.charge(Phase::Parse);
+    let mut signature = [0; SIGNATURE_BYTES_MAX];
+    let bytes = key.sign(scheme, digest.bytes(), turn.random, &mut signature)?;
+    let proof = CertificateVerify {
+        scheme: scheme as u16,
+        signature: signature.get(..bytes).ok_or(Cause::Internal)?,
+    };
+    turn.flight.add(|spare| Writer::fill(spare, |w| proof.encode(w)))
+}
+
+/// What a refused share of the peer's is.
+pub fn bad_share(error: CryptoError) -> Cause {
+    match error {
+        CryptoError::Rejected => Cause::BadShare,
+        other => other.into(),
+    }
 }
 
 /// Whether a key of this kind signs by `scheme` in that version.

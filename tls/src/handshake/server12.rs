@@ -2,10 +2,21 @@
 
 use core::marker::PhantomData;
 
-use super::{Input, State, Turn};
+use super::{Input, Message, State, Turn};
 use crate::cause::Cause;
 use crate::crypto::Provider;
+use crate::message::ClientHello;
 use crate::state::StateId;
+
+/// Takes a first hello.
+pub(super) fn begin<P: Provider>(
+    turn: &mut Turn<'_, P>,
+    hello: &ClientHello<'_>,
+    message: Message<'_>,
+) -> Result<State<P>, Cause> {
+    let _ = (turn, hello);
+    Err(Input::Message(message).out_of_sequence(StateId::AwaitClientHello))
+}
 
 /// Our flight was sent, a certificate was asked for.
 pub struct AwaitClientCertificate<P: Provider> {
