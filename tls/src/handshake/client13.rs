@@ -8,7 +8,7 @@ use super::{Input, Message, State, Transcript, Turn, client12};
 use crate::cause::Cause;
 use crate::certificate::{Role, Verified};
 use crate::config::ClientConfig;
-use crate::crypto::{CryptoError, Exchange, HashAlgorithm, Provider, SIGNATURE_BYTES_MAX, Secret, SigningKey};
+use crate::crypto::{Exchange, HashAlgorithm, Provider, Secret, SigningKey};
 use crate::message::{
     Certificate13, CertificateRequest13, CertificateVerify, EncryptedExtensions, ExtensionType, Finished,
     HandshakeType, HelloRetryRequest, KeyShare, NewSessionTicket13, ServerHello, ServerHelloOrRetry, Writer,

@@ -8,7 +8,7 @@ mod client_hello;
 mod connected;
 mod flight;
 mod hello;
-mod key_schedule;
+pub mod key_schedule;
 mod machine;
 pub mod prf;
 pub mod proof;
