@@ -6,7 +6,7 @@
 
 use ::log::{debug, info, warn};
 use skerry_core::error_code::ErrorCode;
-use skerry_core::time::{Instant, Millis};
+use skerry_core::time::{Instant, Millis, Timestamp};
 use skerry_net::host::{Accepted, Event, Host, ListenerId, Net, NetError};
 use skerry_net::pool::{LargePool, PairPool};
 use skerry_net::queue::Queue;
@@ -19,11 +19,15 @@ use crate::ids::{ConnId, PartitionIx};
 use crate::log::{Flushed, Flusher};
 use crate::logging::RateLimited;
 use crate::observe::{Held, Observe, TurnReport};
+use crate::secure::Desk;
 use crate::state::{State, log_limits};
 use crate::tokens;
 
 /// Connections accepted in one pass for each listener: a storm of them costs the others little.
 const ACCEPT_BUDGET: usize = 16;
+
+/// CPU that handshakes may take in one pass: those who are connected wait no longer than this and one handshake's step.
+const HANDSHAKES_CPU_NS: u64 = 500_000;
 
 /// Steps of one connection's turn.
 const TURN_BUDGET: usize = 16;
@@ -61,6 +65,9 @@ pub struct Broker<H> {
     wants_request: Queue<u32>,
     wants_reply: Queue<u32>,
     wants_flush: Queue<u32>,
+    wants_records: Queue<u32>,
+    shaking: Queue<u32>,
+    tls: Option<Desk>,
     timers: Deadlines,
     accepting: Vec<bool>,
     completed: bool,
@@ -137,6 +144,9 @@ impl<H: Host> Broker<H> {
             wants_request: Queue::new(limits.connections),
             wants_reply: Queue::new(limits.connections),
             wants_flush: Queue::new(limits.connections),
+            wants_records: Queue::new(limits.connections),
+            shaking: Queue::new(limits.connections),
+            tls: None,
             timers,
             accepting: vec![true; state.config.listeners.len()],
             completed: false,
@@ -146,6 +156,18 @@ impl<H: Host> Broker<H> {
             close_log: RateLimited::new(LOG_BURST, LOG_PER),
             state,
         }
+    }
+
+    /// The same, with listeners that speak TLS.
+    #[must_use]
+    pub fn with_tls(mut self, tls: Desk) -> Self {
+        self.tls = Some(tls);
+        self
+    }
+
+    /// TLS, when a listener speaks it.
+    pub const fn tls(&self) -> Option<&Desk> {
+        self.tls.as_ref()
     }
 
     /// Every memory budget: its name, its bytes, and how they come about.
@@ -170,6 +192,9 @@ impl<H: Host> Broker<H> {
                 "skerry.limits.large.buffers for requests, and for replies",
             ),
         ];
+        if let Some(tls) = &self.tls {
+            lines.extend(tls.budget());
+        }
         lines.extend(State::budget(&self.state.config));
         let mut lines: Vec<_> = lines
             .into_iter()
@@ -241,7 +266,7 @@ impl<H: Host> Broker<H> {
 
     /// Sleeps to the next deadline unless somebody can go on, and notes what became ready.
     fn sleep(&mut self) {
-        let until = match (self.ready.is_empty(), self.stopping) {
+        let until = match (self.ready.is_empty() && self.shaking.is_empty(), self.stopping) {
             (false, _) => Instant::default(),
             (true, None) => self.timers.next_at(),
             (true, Some(stop)) => self.timers.next_at().min(stop),
@@ -337,16 +362,19 @@ impl<H: Host> Broker<H> {
         };
         *generation = generation.wrapping_add(1);
         let conn = ConnId::from_parts(stream.0, *generation);
-        *place = Some(Conn::new(
-            Peer {
-                conn,
-                addr: peer,
-                local,
-                listener,
-            },
-            stream,
-            now,
-        ));
+        let who = Peer {
+            conn,
+            addr: peer,
+            local,
+            listener,
+        };
+        *place = Some(match &mut self.tls {
+            Some(tls) if tls.serves(usize::from(listener.0)) => {
+                let starts = tls.accept(slot, usize::from(listener.0), peer.ip(), now);
+                Conn::secured(who, stream, now, starts)
+            }
+            _ => Conn::new(who, stream, now),
+        });
         self.live += 1;
         self.observe.on_accept();
         debug!("{peer}: connected to {local}");
@@ -416,8 +444,10 @@ impl<H: Host> Broker<H> {
             host: &mut self.host,
             state: &mut self.state,
             buffers: &mut self.buffers,
+            tls: self.tls.as_mut(),
+            scratch: &mut self.scratch,
         };
-        match conn.on_deadline(&mut shared, &mut self.scratch) {
+        match conn.on_deadline(&mut shared) {
             Some(end) => self.close(slot, end, now),
             None => {
                 self.ready.push(slot as u32);
@@ -425,48 +455,26 @@ impl<H: Host> Broker<H> {
         }
     }
 
-    /// Gives each connection that was ready at the start one turn.
+    /// Gives each connection that was ready at the start one turn: first those that are established, then handshakes for as long as their
+    /// share of the pass lasts.
     fn run_ready(&mut self, now: Instant) {
         let wall = self.host.wall();
         for _ in 0..self.ready.len() {
             let Some(slot) = self.ready.pop() else { break };
-            let index = slot as usize;
-            let Some(Some(conn)) = self.conns.get_mut(index) else {
-                continue;
-            };
-            let before = conn.cost;
-            let mut shared = Shared {
-                now,
-                wall,
-                host: &mut self.host,
-                state: &mut self.state,
-                buffers: &mut self.buffers,
-            };
-            let turn = conn.turn(&mut shared, TURN_BUDGET);
-            let due = conn.deadline(&self.state);
-            self.observe.on_turn(&TurnReport {
-                conn: conn.peer.conn,
-                before,
-                after: conn.cost,
-            });
-            if !self.state.gone.is_empty() {
-                self.answer_for_deleted();
+            match self.conns.get(slot as usize) {
+                Some(Some(conn)) if conn.is_shaking() => drop(self.shaking.push(slot)),
+                Some(Some(_)) => self.run(slot, now, wall),
+                _ => {}
             }
-            match turn {
-                Turn::Again => drop(self.ready.push(slot)),
-                Turn::Waiting => {}
-                Turn::WantsPair => drop(self.wants_pair.push(slot)),
-                Turn::WantsRequestBuffer => drop(self.wants_request.push(slot)),
-                Turn::WantsReplyBuffer => drop(self.wants_reply.push(slot)),
-                Turn::WantsFlush => drop(self.wants_flush.push(slot)),
-                Turn::End(end) => {
-                    self.close(index, end, now);
-                    continue;
+        }
+        if !self.shaking.is_empty() {
+            let until = self.host.thread_cpu().saturating_add(HANDSHAKES_CPU_NS);
+            for _ in 0..self.shaking.len() {
+                let Some(slot) = self.shaking.pop() else { break };
+                self.run(slot, now, wall);
+                if self.host.thread_cpu() >= until {
+                    break;
                 }
-            }
-            // A deadline that moved back is found out when the old one fires: no heap work per request.
-            if self.timers.at(index).is_none_or(|at| due < at) && due != Instant::NEVER {
-                self.timers.arm(index, due);
             }
         }
         self.lend();
@@ -474,6 +482,51 @@ impl<H: Host> Broker<H> {
             && self.timers.at(self.owners.trim).is_none()
         {
             self.timers.arm(self.owners.trim, now + TRIM_AFTER);
+        }
+    }
+
+    /// One turn of one connection.
+    fn run(&mut self, slot: u32, now: Instant, wall: Timestamp) {
+        let index = slot as usize;
+        let Some(Some(conn)) = self.conns.get_mut(index) else {
+            return;
+        };
+        let before = conn.cost;
+        let mut shared = Shared {
+            now,
+            wall,
+            host: &mut self.host,
+            state: &mut self.state,
+            buffers: &mut self.buffers,
+            tls: self.tls.as_mut(),
+            scratch: &mut self.scratch,
+        };
+        let turn = conn.turn(&mut shared, TURN_BUDGET);
+        let due = conn.deadline(&self.state, self.tls.as_ref());
+        self.observe.on_turn(&TurnReport {
+            conn: conn.peer.conn,
+            before,
+            after: conn.cost,
+        });
+        if !self.state.gone.is_empty() {
+            self.answer_for_deleted();
+        }
+        match turn {
+            Turn::Again => drop(self.ready.push(slot)),
+            Turn::Waiting => {}
+            Turn::WantsPair => drop(self.wants_pair.push(slot)),
+            Turn::WantsRecords => drop(self.wants_records.push(slot)),
+            Turn::WantsRequestBuffer => drop(self.wants_request.push(slot)),
+            Turn::WantsReplyBuffer => drop(self.wants_reply.push(slot)),
+            Turn::WantsFlush => drop(self.wants_flush.push(slot)),
+            Turn::End(end) => {
+                self.close(index, end, now);
+                return;
+            }
+        }
+        // A deadline that moved back is found out when the old one fires: no heap work per request.
+        if self.timers.at(index).is_none_or(|at| due < at) && due != Instant::NEVER {
+            self.timers.arm(index, due);
         }
     }
 
@@ -518,6 +571,14 @@ impl<H: Host> Broker<H> {
             }
         }
         self.buffers.contended = !self.wants_request.is_empty() || !self.wants_pair.is_empty();
+        if let Some(tls) = &mut self.tls {
+            let free = self.wants_records.len().min(tls.free_records());
+            for _ in 0..free {
+                let Some(slot) = self.wants_records.pop() else { break };
+                self.ready.push(slot);
+            }
+            tls.contended = !self.wants_records.is_empty();
+        }
     }
 
     /// What the turns left to do: the coordinator's wake-ups, partitions that grew, a flush, and the deadlines of both.
@@ -569,6 +630,8 @@ impl<H: Host> Broker<H> {
             host: &mut self.host,
             state: &mut self.state,
             buffers: &mut self.buffers,
+            tls: self.tls.as_mut(),
+            scratch: &mut self.scratch,
         };
         conn.close(&mut shared);
         self.live -= 1;
@@ -579,12 +642,14 @@ impl<H: Host> Broker<H> {
             &mut self.wants_request,
             &mut self.wants_reply,
             &mut self.wants_flush,
+            &mut self.wants_records,
+            &mut self.shaking,
         ] {
             queue.remove(slot);
         }
         self.lend();
         self.observe.on_close(&end);
-        if !end.is_fault() {
+        if !end.is_fault() || end.is_told() {
             debug!("{}: {end}, after {} requests", conn.peer.addr, conn.requests);
         } else if let Some(missed) = self.close_log.admit(now) {
             warn!("{}: closed: {end}{missed}", conn.peer.addr);

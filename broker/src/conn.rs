@@ -6,7 +6,7 @@
 //! backpressure is the order of the steps.
 
 use core::fmt;
-use std::io::IoSlice;
+use std::io::{IoSlice, IoSliceMut};
 
 use heapless::Deque;
 use skerry_core::api::ApiKey;
@@ -16,11 +16,13 @@ use skerry_core::meter::{Cost, Laps, Phase};
 use skerry_core::time::{Instant, Millis, Timestamp};
 use skerry_net::host::{Host, Net, NetError, Started, StreamId};
 use skerry_net::pool::{LargeLease, LargePool, PairLease, PairPool};
+use skerry_tls::cause::Cause;
 
 use crate::dispatch::{self, Asked, Bad};
 use crate::handler::{Context, Out, Outcome, Parking, Peer, api_versions};
 use crate::holds::{Ended, HoldIx};
 use crate::outbox::{Front, Outbox, Place, RANGES_MAX};
+use crate::secure::{Account, Desk, Fault, Shake, Socket};
 use crate::state::State;
 use crate::tokens;
 
@@ -44,6 +46,12 @@ const PROGRESS_BYTES: usize = 4096;
 
 /// The largest piece of a file sent at once: other connections wait no longer than that.
 const SEND_FILE_BYTES: usize = 256 * 1024;
+
+/// How long a peer that was told an alert may take to read it.
+const LINGER: Millis = Millis(1_000);
+
+/// What is read of it meanwhile, and thrown away: a socket closed with bytes unread would reset the connection, and the alert be lost.
+const LINGER_BYTES: usize = 64 * 1024;
 
 /// Buffers that connections lease.
 pub struct Buffers {
@@ -78,6 +86,12 @@ pub enum End {
     Truncated,
     /// The peer reset it, or it broke.
     Net(NetError),
+    /// Its TLS handshake failed, and the log says why already.
+    Handshake(Cause),
+    /// Its TLS failed after the handshake.
+    Tls(Cause),
+    /// It closed a TLS connection before its first byte.
+    Probe,
     /// Its frame cannot be one.
     Frame(FrameError),
     /// Its request cannot be answered.
@@ -100,8 +114,14 @@ impl End {
     pub const fn is_fault(&self) -> bool {
         !matches!(
             self,
-            Self::Closed | Self::Idle | Self::Stopping | Self::Net(NetError::Reset)
+            Self::Closed | Self::Idle | Self::Stopping | Self::Probe | Self::Net(NetError::Reset)
         )
+    }
+
+    /// Whether a line was written for it when it happened.
+    #[must_use]
+    pub const fn is_told(&self) -> bool {
+        matches!(self, Self::Handshake(_))
     }
 }
 
@@ -112,6 +132,9 @@ impl fmt::Display for End {
             Self::Truncated => f.write_str("closed by the peer in the middle of a request"),
             Self::Net(NetError::Reset) => f.write_str("reset by the peer"),
             Self::Net(e) => write!(f, "connection failed: {e:?}"),
+            Self::Handshake(cause) => write!(f, "TLS handshake failed: {}", cause.id()),
+            Self::Tls(cause) => write!(f, "TLS: {}; {}", cause.id(), cause.cure()),
+            Self::Probe => f.write_str("closed before its first byte"),
             Self::Frame(e) => match spoken(e) {
                 Some(what) => write!(f, "not a Kafka request but {what}: {e}"),
                 None => write!(f, "not a Kafka request: {e}"),
@@ -166,6 +189,8 @@ pub enum Turn {
     Waiting,
     /// It waits for a pair of small buffers.
     WantsPair,
+    /// It waits for a place to shake hands, or for record buffers.
+    WantsRecords,
     /// It waits for a large request buffer.
     WantsRequestBuffer,
     /// It waits for a large reply buffer.
@@ -188,6 +213,24 @@ struct HeldReply {
     place: Place,
     bytes: usize,
     asked: Asked,
+}
+
+/// How far a connection's TLS is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Secure {
+    /// Its listener speaks none.
+    No,
+    /// Shaking hands since `accepted`; nothing is read before `starts`.
+    Shaking { accepted: Instant, starts: Instant },
+    /// Records flow.
+    Connected,
+    /// It failed: an alert leaves, then what still comes is thrown away.
+    Lingering {
+        end: End,
+        until: Instant,
+        shut: bool,
+        thrown: usize,
+    },
 }
 
 /// One connection.
@@ -228,6 +271,9 @@ pub struct Conn {
     progress: Instant,
     moved: usize,
     frame_since: Instant,
+    secure: Secure,
+    /// Sealed records have not left.
+    sealed: bool,
 }
 
 /// What one turn works with.
@@ -242,6 +288,10 @@ pub struct Shared<'a, H> {
     pub state: &'a mut State,
     /// Every buffer.
     pub buffers: &'a mut Buffers,
+    /// TLS, when a listener speaks it.
+    pub tls: Option<&'a mut Desk>,
+    /// Room for what nobody wants.
+    pub scratch: &'a mut [u8],
 }
 
 impl Conn {
@@ -278,7 +328,24 @@ impl Conn {
             progress: now,
             moved: 0,
             frame_since: now,
+            secure: Secure::No,
+            sealed: false,
         }
+    }
+
+    /// The same over TLS, of which nothing is read before `starts`.
+    #[must_use]
+    pub fn secured(peer: Peer, stream: StreamId, now: Instant, starts: Instant) -> Self {
+        Self {
+            secure: Secure::Shaking { accepted: now, starts },
+            ..Self::new(peer, stream, now)
+        }
+    }
+
+    /// Whether it shakes hands: established connections go first.
+    #[must_use]
+    pub const fn is_shaking(&self) -> bool {
+        matches!(self.secure, Secure::Shaking { .. })
     }
 
     /// The socket changed.
@@ -323,7 +390,15 @@ impl Conn {
 
     /// When it must be looked at again although nothing happened.
     #[must_use]
-    pub fn deadline(&self, state: &State) -> Instant {
+    pub fn deadline(&self, state: &State, tls: Option<&Desk>) -> Instant {
+        match (self.secure, tls) {
+            (Secure::Shaking { accepted, starts }, Some(tls)) => {
+                let due = tls.due(self.peer.conn.index(), accepted);
+                return if self.readable { due.min(starts) } else { due };
+            }
+            (Secure::Lingering { until, .. }, _) => return until,
+            _ => {}
+        }
         let mut at = Instant::NEVER;
         if self.is_peers_move() {
             at = self.progress + STALL;
@@ -362,12 +437,17 @@ impl Conn {
             Front::Hold(_) => false,
             Front::Bytes | Front::File(_) => !self.loading_front,
         };
-        self.pair.is_some() && leaves
+        self.sealed || (self.pair.is_some() && leaves)
+    }
+
+    /// Whether everything that was encoded has left.
+    fn is_sent(&self) -> bool {
+        self.out.is_empty() && !self.sealed
     }
 
     /// Whether it is between requests: nothing is owed to it.
     fn is_idle(&self) -> bool {
-        self.out.is_empty() && self.parked == Parked::No
+        self.is_sent() && self.parked == Parked::No
     }
 
     /// Bytes moved.
@@ -385,7 +465,19 @@ impl Conn {
     }
 
     /// Its deadline has come.
-    pub fn on_deadline<H: Host>(&mut self, s: &mut Shared<'_, H>, scratch: &mut [u8]) -> Option<End> {
+    pub fn on_deadline<H: Host>(&mut self, s: &mut Shared<'_, H>) -> Option<End> {
+        match self.secure {
+            Secure::Shaking { accepted, .. } => {
+                let slot = self.peer.conn.index();
+                let tls = s.tls.as_deref_mut()?;
+                let cause = tls.on_due(slot, accepted, s.now)?;
+                tls.fail(slot, cause);
+                self.shake_failed(s, cause);
+                return None;
+            }
+            Secure::Lingering { end, until, .. } => return (s.now >= until).then_some(end),
+            Secure::No | Secure::Connected => {}
+        }
         if let Parked::Until(parking) = self.parked
             && parking.until <= s.now
         {
@@ -401,7 +493,12 @@ impl Conn {
                 self.woken = true;
             }
         }
-        let Shared { state, buffers, .. } = s;
+        let Shared {
+            state,
+            buffers,
+            scratch,
+            ..
+        } = s;
         for i in 0..self.held.len() {
             let Some(hold) = self.held.iter().nth(i).map(|h| h.hold) else {
                 break;
@@ -435,7 +532,7 @@ impl Conn {
 
     /// Whether everything it was owed has left.
     fn is_quiet(&self) -> bool {
-        self.out.is_empty() && matches!(self.parked, Parked::No | Parked::Group(_))
+        self.is_sent() && matches!(self.parked, Parked::No | Parked::Group(_))
     }
 
     /// Runs at most `budget` steps.
@@ -445,11 +542,11 @@ impl Conn {
             match self.step(s, &mut laps) {
                 Step::Did => {}
                 Step::Nothing => {
-                    self.give_back(s.buffers);
+                    self.give_back(s);
                     return Turn::Waiting;
                 }
                 Step::Stop(turn) => {
-                    self.give_back(s.buffers);
+                    self.give_back(s);
                     return turn;
                 }
             }
@@ -462,6 +559,16 @@ impl Conn {
     }
 
     fn step<H: Host>(&mut self, s: &mut Shared<'_, H>, laps: &mut Laps) -> Step {
+        match self.secure {
+            Secure::Shaking { starts, .. } if s.now < starts => return Step::Nothing,
+            Secure::Shaking { .. } => return self.shake(s, laps),
+            Secure::Lingering { .. } => return self.linger(s, laps),
+            Secure::Connected => {
+                let slot = self.peer.conn.index();
+                self.sealed = s.tls.as_deref().is_some_and(|tls| tls.has_sealed(slot));
+            }
+            Secure::No => {}
+        }
         if self.unsaid {
             return Step::Stop(Turn::End(End::Refused(
                 "its reply is too long to be changed to an error",
@@ -473,7 +580,7 @@ impl Conn {
         let handled = match self.handle(s, laps) {
             Step::Did => return Step::Did,
             // It ends, but what it was promised before leaves first. The request is not asked again: it may have been done in part.
-            Step::Stop(Turn::End(end)) if !self.out.is_empty() => {
+            Step::Stop(Turn::End(end)) if !self.is_sent() => {
                 self.draining = Some(end);
                 (self.saved, self.retry) = (0, None);
                 self.in_start = self.in_end;
@@ -481,7 +588,7 @@ impl Conn {
             }
             handled => handled,
         };
-        if matches!(handled, Step::Nothing) && self.is_gathering() {
+        if matches!(handled, Step::Nothing) && self.is_gathering(s) {
             match self.receive(s, laps) {
                 step @ (Step::Did | Step::Stop(Turn::End(_))) => return step,
                 Step::Nothing | Step::Stop(_) => {}
@@ -506,8 +613,8 @@ impl Conn {
 
     /// Whether replies that could leave wait for company: more of a pipeline is known to be there, and its replies have room. One call
     /// then sends them all, which costs more than the reading does. A turn's budget bounds how long the first one waits.
-    fn is_gathering(&self) -> bool {
-        self.readable
+    fn is_gathering<H: Host>(&self, s: &Shared<'_, H>) -> bool {
+        (self.readable || self.has_more(s))
             && self.no_room.is_none()
             && self.out.room_for(RANGES_MAX)
             && matches!(self.out.front(), Front::Bytes)
@@ -708,6 +815,9 @@ impl Conn {
 
     /// Sends what stands at the front.
     fn send<H: Host>(&mut self, s: &mut Shared<'_, H>, laps: &mut Laps) -> Step {
+        if self.secure == Secure::Connected {
+            return self.send_secure(s, laps);
+        }
         let Shared {
             now,
             host,
@@ -813,14 +923,18 @@ impl Conn {
             } else {
                 End::Closed
             };
-            return if self.out.is_empty() {
+            return if self.is_sent() {
                 Step::Stop(Turn::End(end))
             } else {
                 Step::Nothing
             };
         }
-        if !self.readable || self.draining.is_some() {
+        let slot = self.peer.conn.index();
+        if !(self.readable || self.has_more(s)) || self.draining.is_some() {
             return Step::Nothing;
+        }
+        if self.secure == Secure::Connected && !s.tls.as_deref_mut().is_some_and(|tls| tls.lease_records(slot)) {
+            return Step::Stop(Turn::WantsRecords);
         }
         if self.pair.is_none() {
             self.pair = s.buffers.pairs.lease();
@@ -830,9 +944,11 @@ impl Conn {
         };
         let Shared {
             now,
+            wall,
             host,
             buffers,
             state,
+            tls,
             ..
         } = s;
         let frame_bytes_max = state.config.request_bytes_max as usize;
@@ -874,8 +990,37 @@ impl Conn {
             return Step::Nothing;
         }
         let asked = room.len();
-        let got = host.read(self.stream, room);
-        self.cost.add(Phase::Read, laps.lap(host.ticks()));
+        let got = match tls {
+            Some(tls) if self.secure == Secure::Connected => {
+                let mut socket = Socket {
+                    stream: self.stream,
+                    readable: &mut self.readable,
+                    writable: &mut self.writable,
+                    hangup: self.hangup,
+                };
+                let mut account = Account {
+                    cost: &mut self.cost,
+                    laps,
+                };
+                match tls.read(slot, *host, &mut socket, *wall, &mut account, room) {
+                    Ok(n) => Ok(n),
+                    Err(nb::Error::WouldBlock) => Err(nb::Error::WouldBlock),
+                    Err(nb::Error::Other(Fault::Net(e))) => Err(nb::Error::Other(e)),
+                    Err(nb::Error::Other(Fault::Tls(cause))) => return self.tls_failed(End::Tls(cause), *now),
+                }
+            }
+            _ => {
+                let got = host.read(self.stream, room);
+                self.cost.add(Phase::Read, laps.lap(host.ticks()));
+                // A short read has emptied the socket: the next bytes, or the end, bring a new edge (epoll(7)).
+                self.readable = match &got {
+                    Ok(n) => *n == 0 || *n == asked || self.hangup,
+                    Err(nb::Error::WouldBlock) => false,
+                    Err(nb::Error::Other(_)) => self.readable,
+                };
+                got
+            }
+        };
         match got {
             Ok(0) => {
                 self.ended = true;
@@ -889,20 +1034,21 @@ impl Conn {
                 }
                 self.bytes_in += n as u64;
                 self.progressed(n, begins, *now);
-                // A short read has emptied the socket: the next bytes, or the end, bring a new edge (epoll(7)).
-                self.readable = n == asked || self.hangup;
                 Step::Did
             }
-            Err(nb::Error::WouldBlock) => {
-                self.readable = false;
-                Step::Nothing
-            }
+            Err(nb::Error::WouldBlock) => Step::Nothing,
             Err(nb::Error::Other(e)) => Step::Stop(Turn::End(End::Net(e))),
         }
     }
 
     /// Gives empty buffers back.
-    fn give_back(&mut self, buffers: &mut Buffers) {
+    fn give_back<H: Host>(&mut self, s: &mut Shared<'_, H>) {
+        if self.secure == Secure::Connected
+            && let Some(tls) = s.tls.as_deref_mut()
+        {
+            tls.give_back(self.peer.conn.index());
+        }
+        let buffers = &mut *s.buffers;
         if !self.out.uses_large()
             && let Some(lease) = self.reply.take()
         {
@@ -924,18 +1070,304 @@ impl Conn {
 
     /// Ends the connection: everything that it holds is given back.
     pub fn close<H: Host>(&mut self, s: &mut Shared<'_, H>) {
-        let Shared {
-            host, state, buffers, ..
-        } = s;
+        let Shared { host, state, tls, .. } = s;
         state.waiters.remove(self.peer.conn);
         state.coordinator.forget(self.peer.conn);
         self.out.clear(
             |range| state.logs.release(*host, range),
             |hold| state.holds.release(hold),
         );
+        if let Some(tls) = tls.as_deref_mut()
+            && self.secure != Secure::No
+        {
+            tls.close(self.peer.conn.index(), *host, self.stream);
+        }
         (self.in_start, self.in_end) = (0, 0);
-        self.give_back(buffers);
-        Net::close(*host, self.stream);
+        self.give_back(s);
+        Net::close(s.host, self.stream);
+    }
+}
+
+/// TLS.
+impl Conn {
+    fn socket(&mut self) -> Socket<'_> {
+        Socket {
+            stream: self.stream,
+            readable: &mut self.readable,
+            writable: &mut self.writable,
+            hangup: self.hangup,
+        }
+    }
+
+    /// Whether more can be read without news from the socket.
+    fn has_more<H: Host>(&self, s: &Shared<'_, H>) -> bool {
+        let tls = s.tls.as_deref().filter(|_| self.secure == Secure::Connected);
+        tls.is_some_and(|tls| tls.has_more(self.peer.conn.index()))
+    }
+
+    /// Goes on with the handshake.
+    fn shake<H: Host>(&mut self, s: &mut Shared<'_, H>, laps: &mut Laps) -> Step {
+        let slot = self.peer.conn.index();
+        let mut cost = self.cost;
+        let Some(tls) = s.tls.as_deref_mut() else {
+            return Step::Stop(Turn::End(End::Refused("TLS is not set up")));
+        };
+        let mut account = Account { cost: &mut cost, laps };
+        let shake = tls.shake(slot, s.host, &mut self.socket(), s.now, s.wall, &mut account);
+        self.cost = cost;
+        match shake {
+            Shake::Did => Step::Did,
+            Shake::Waits => Step::Nothing,
+            Shake::WantsPlace => Step::Stop(Turn::WantsRecords),
+            Shake::Probe => {
+                tls.counters.probes += 1;
+                Step::Stop(Turn::End(End::Probe))
+            }
+            Shake::Connected => {
+                tls.connected(slot, &mut self.peer, s.now);
+                self.secure = Secure::Connected;
+                self.progress = s.now;
+                Step::Did
+            }
+            Shake::Failed(cause) => self.shake_failed(s, cause),
+        }
+    }
+
+    /// The handshake failed: it is told, counted and held against the peer, and the peer hears its alert.
+    fn shake_failed<H: Host>(&mut self, s: &mut Shared<'_, H>, cause: Cause) -> Step {
+        if let Some(tls) = s.tls.as_deref_mut() {
+            tls.failed(self.peer.conn.index(), self.peer.addr, cause, s.now);
+        }
+        self.tls_failed(End::Handshake(cause), s.now)
+    }
+
+    /// TLS is over: the alert leaves before the socket is closed.
+    fn tls_failed(&mut self, end: End, now: Instant) -> Step {
+        let (End::Handshake(cause) | End::Tls(cause)) = end else {
+            return Step::Stop(Turn::End(end));
+        };
+        if cause.alert().is_none() {
+            return Step::Stop(Turn::End(end));
+        }
+        self.secure = Secure::Lingering {
+            end,
+            until: now + LINGER,
+            shut: false,
+            thrown: 0,
+        };
+        Step::Did
+    }
+
+    /// Sends the alert, says that no more comes, and throws away what the peer still sends, so that no reset overtakes the alert.
+    fn linger<H: Host>(&mut self, s: &mut Shared<'_, H>, laps: &mut Laps) -> Step {
+        let slot = self.peer.conn.index();
+        let Secure::Lingering {
+            end,
+            until,
+            shut,
+            thrown,
+        } = self.secure
+        else {
+            return Step::Nothing;
+        };
+        let mut cost = self.cost;
+        let mut account = Account { cost: &mut cost, laps };
+        if let Some(tls) = s.tls.as_deref_mut()
+            && tls.has_sealed(slot)
+        {
+            let flushed = tls.flush(slot, s.host, &mut self.socket(), &mut account);
+            self.cost = cost;
+            return match flushed {
+                Ok(_) => Step::Did,
+                Err(nb::Error::WouldBlock) => Step::Nothing,
+                Err(nb::Error::Other(_)) => Step::Stop(Turn::End(end)),
+            };
+        }
+        if !shut {
+            s.host.shutdown(self.stream);
+            if let Some(tls) = s.tls.as_deref_mut() {
+                tls.forget(slot);
+            }
+        }
+        let read = s.host.read(self.stream, s.scratch);
+        self.cost.add(Phase::Read, laps.lap(s.host.ticks()));
+        let thrown = thrown + read.as_ref().map_or(0, |n| *n);
+        self.secure = Secure::Lingering {
+            end,
+            until,
+            shut: true,
+            thrown,
+        };
+        match read {
+            Ok(n) if n > 0 && thrown < LINGER_BYTES => Step::Did,
+            Err(nb::Error::WouldBlock) => {
+                self.readable = false;
+                Step::Nothing
+            }
+            _ => Step::Stop(Turn::End(end)),
+        }
+    }
+
+    /// Sends what is sealed; when all of it has left, fills and seals more: encoded bytes and log ranges, in order, as many records as
+    /// one send takes.
+    fn send_secure<H: Host>(&mut self, s: &mut Shared<'_, H>, laps: &mut Laps) -> Step {
+        let slot = self.peer.conn.index();
+        let mut blocked = Step::Nothing;
+        if !self.sealed {
+            match self.seal(s, laps) {
+                Ok((0, why)) => return why,
+                Ok((_, why)) => blocked = why,
+                Err(cause) => return self.tls_failed(End::Tls(cause), s.now),
+            }
+        }
+        let Some(tls) = s.tls.as_deref_mut() else {
+            return Step::Nothing;
+        };
+        let mut cost = self.cost;
+        let mut account = Account { cost: &mut cost, laps };
+        let sent = tls.flush(slot, s.host, &mut self.socket(), &mut account);
+        self.sealed = tls.has_sealed(slot);
+        self.cost = cost;
+        match sent {
+            Ok(n) => {
+                self.bytes_out += n as u64;
+                let done = self.out.is_empty() && !self.sealed;
+                self.progressed(n, done, s.now);
+                match blocked {
+                    Step::Stop(_) if !self.sealed => blocked,
+                    _ => Step::Did,
+                }
+            }
+            Err(nb::Error::WouldBlock) => Step::Nothing,
+            Err(nb::Error::Other(e)) => Step::Stop(Turn::End(End::Net(e))),
+        }
+    }
+
+    /// Fills records from the front of the outbox and seals them: how many, and what stopped it before the buffer was full.
+    fn seal<H: Host>(&mut self, s: &mut Shared<'_, H>, laps: &mut Laps) -> Result<(usize, Step), Cause> {
+        let slot = self.peer.conn.index();
+        let Some(tls) = s.tls.as_deref_mut() else {
+            return Ok((0, Step::Nothing));
+        };
+        match self.out.front() {
+            Front::Empty => return Ok((0, Step::Nothing)),
+            Front::Hold(hold) if !s.state.holds.is_free(hold) => return Ok((0, Step::Nothing)),
+            Front::File(_) if self.loading_front => return Ok((0, Step::Nothing)),
+            _ if !self.writable => return Ok((0, Step::Nothing)),
+            _ if !tls.lease_records(slot) => return Ok((0, Step::Stop(Turn::WantsRecords))),
+            _ => tls.renew_keys(slot, s.host, s.wall)?,
+        }
+        let mut records = 0;
+        while let Some(tls) = s.tls.take() {
+            let (filled, full, why) = match tls.slot_mut(slot) {
+                Some(room) => {
+                    let (filled, why) = self.fill(s, room);
+                    (filled, filled == room.len(), why)
+                }
+                None => (0, false, Step::Nothing),
+            };
+            if filled > 0 {
+                let mut account = Account {
+                    cost: &mut self.cost,
+                    laps,
+                };
+                tls.seal(slot, filled, s.host, &mut account)?;
+                records += 1;
+                self.sealed = true;
+            }
+            s.tls = Some(tls);
+            if !full {
+                return Ok((records, why));
+            }
+        }
+        Ok((records, Step::Nothing))
+    }
+
+    /// Takes from the front of the outbox what fits into `room`: how many bytes, and what stopped it before `room` was full.
+    fn fill<H: Host>(&mut self, s: &mut Shared<'_, H>, room: &mut [u8]) -> (usize, Step) {
+        let Shared {
+            now,
+            host,
+            state,
+            buffers,
+            ..
+        } = s;
+        let mut filled = 0;
+        while let Some(rest) = room.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+            match self.out.front() {
+                Front::Empty => break,
+                Front::Hold(hold) if state.holds.is_free(hold) => {
+                    state.holds.release(hold);
+                    self.out.unhold();
+                    self.held.pop_front();
+                    self.progressed(0, true, *now);
+                }
+                Front::Hold(_) => break,
+                Front::Bytes => {
+                    let small = self.pair.as_ref().map(|p| buffers.pairs.send(p)).unwrap_or_default();
+                    let large = self
+                        .reply
+                        .as_ref()
+                        .map(|l| buffers.replies.slice(l))
+                        .unwrap_or_default();
+                    let mut slices = [IoSlice::new(&[]); 4];
+                    let (used, _) = self.out.gather(small, large, |_| false, &mut slices);
+                    let mut copied = 0;
+                    for slice in slices.iter().take(used) {
+                        let Some(to) = rest.get_mut(copied..) else { break };
+                        let bytes = to.len().min(slice.len());
+                        if let (Some(to), Some(from)) = (to.get_mut(..bytes), slice.get(..bytes)) {
+                            to.copy_from_slice(from);
+                        }
+                        copied += bytes;
+                    }
+                    self.out.sent(copied, |_| {});
+                    filled += copied;
+                    if !self.out.uses_large()
+                        && let Some(lease) = self.reply.take()
+                    {
+                        buffers.replies.release(lease);
+                    }
+                }
+                Front::File(range) => {
+                    if self.loading_front {
+                        break;
+                    }
+                    let want = rest.len().min(range.bytes as usize);
+                    let to = rest.get_mut(..want).unwrap_or_default();
+                    let read = match host.read_cached(range.file, range.position, &mut [IoSliceMut::new(to)]) {
+                        Ok(bytes) => Ok(bytes),
+                        Err(nb::Error::Other(e)) => Err(e),
+                        Err(nb::Error::WouldBlock) => {
+                            let token = tokens::load(self.peer.conn);
+                            match host.start_load(range.file, range.position, range.bytes as usize, token) {
+                                Ok(Started::Pending) => {
+                                    self.loading_front = true;
+                                    break;
+                                }
+                                // Where it was loaded at once, reading waits for next to nothing.
+                                Ok(Started::Done) => host.read_at(range.file, range.position, to),
+                                Err(_) => return (filled, Step::Stop(Turn::WantsFlush)),
+                            }
+                        }
+                    };
+                    match read {
+                        Ok(0) => {
+                            let end = End::Refused("the log file ended within a reply");
+                            return (filled, Step::Stop(Turn::End(end)));
+                        }
+                        Ok(bytes) => {
+                            filled += bytes;
+                            if let Some(done) = self.out.sent_file(bytes) {
+                                state.logs.release(*host, done);
+                            }
+                        }
+                        Err(e) => return (filled, Step::Stop(Turn::End(End::Net(NetError::File(e))))),
+                    }
+                }
+            }
+        }
+        (filled, Step::Nothing)
     }
 }
 

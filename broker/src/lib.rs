@@ -21,6 +21,7 @@ pub mod logging;
 pub mod memory;
 pub mod observe;
 pub mod outbox;
+pub mod secure;
 pub mod serve;
 pub mod startup;
 pub mod state;

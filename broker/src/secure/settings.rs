@@ -1,0 +1,90 @@
+//! What one listener's handshakes are set up with: certificates with their keys, what may be agreed on, whom it trusts.
+//!
+//! Loaded anew as a whole; a handshake under way keeps the settings that it began with.
+
+use skerry_tls::certificate::{Verified, Verifier};
+use skerry_tls::config::{ClientAuth, Identity, ServerConfig};
+use skerry_tls::crypto::Provider;
+use skerry_tls::crypto::fast::Fast;
+use skerry_tls::handshake::TicketKeys;
+use skerry_tls::suite::{CipherSuite, Group, SignatureScheme, Version};
+
+/// The provider that was chosen at start.
+pub type Chosen = Fast;
+
+/// Certificates with their keys that one listener may have, for clients of different tastes.
+pub const IDENTITIES_MAX: usize = 4;
+
+/// Certificates of one chain.
+const CHAIN_MAX: usize = skerry_tls::certificate::CHAIN_COUNT_MAX;
+
+/// A chain and the key that proves it.
+pub struct OwnIdentity {
+    /// Certificates, DER, leaf first.
+    pub chain: Vec<Vec<u8>>,
+    /// The leaf's private key.
+    pub key: <Chosen as Provider>::SigningKey,
+}
+
+/// The settings of one listener.
+pub struct Settings {
+    /// At least one; those after [`IDENTITIES_MAX`] are not used.
+    pub identities: Vec<OwnIdentity>,
+    /// `ssl.enabled.protocols`.
+    pub versions: Vec<Version>,
+    /// `ssl.cipher.suites`.
+    pub suites: Vec<CipherSuite>,
+    /// Groups in order of preference.
+    pub groups: Vec<Group>,
+    /// `ssl.client.auth`.
+    pub client_auth: ClientAuth,
+    /// The trust store, when there is one.
+    pub verifier: Option<Box<dyn Verifier>>,
+    /// Tickets after a TLS 1.3 handshake.
+    pub tickets_sent: u8,
+}
+
+impl Settings {
+    /// What Kafka calls the client: its certificate's subject, or nobody.
+    #[must_use]
+    pub fn principal(&self, peer: Option<&Verified>) -> String {
+        match peer {
+            Some(peer) => format!("User:{}", peer.subject),
+            None => "User:ANONYMOUS".into(),
+        }
+    }
+
+    /// Lends them as the engine takes them. Cost: a few words for each certificate.
+    pub fn lend<R>(
+        &self,
+        tickets: Option<&TicketKeys<Chosen>>,
+        use_it: impl FnOnce(&ServerConfig<'_, Chosen>) -> R,
+    ) -> R {
+        let mut chains: heapless::Vec<heapless::Vec<&[u8], CHAIN_MAX>, IDENTITIES_MAX> = heapless::Vec::new();
+        for identity in self.identities.iter().take(IDENTITIES_MAX) {
+            let chain = identity.chain.iter().take(CHAIN_MAX).map(Vec::as_slice).collect();
+            let _ = chains.push(chain);
+        }
+        let identities: heapless::Vec<Identity<'_, Chosen>, IDENTITIES_MAX> = self
+            .identities
+            .iter()
+            .zip(&chains)
+            .map(|(identity, chain)| Identity {
+                chain,
+                key: &identity.key,
+            })
+            .collect();
+        use_it(&ServerConfig {
+            identities: &identities,
+            versions: &self.versions,
+            suites: &self.suites,
+            groups: &self.groups,
+            schemes: SignatureScheme::ALL,
+            client_auth: self.client_auth,
+            verifier: self.verifier.as_deref(),
+            tickets,
+            tickets_sent: self.tickets_sent,
+            record_size_limit: None,
+        })
+    }
+}
