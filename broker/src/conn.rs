@@ -668,6 +668,7 @@ impl Conn {
             host,
             state,
             buffers,
+            ..
         } = s;
         let Buffers {
             pairs,
@@ -1124,7 +1125,7 @@ impl Conn {
                 Step::Stop(Turn::End(End::Probe))
             }
             Shake::Connected => {
-                tls.connected(slot, &mut self.peer, s.now);
+                tls.connected(slot, self.peer.addr, s.now);
                 self.secure = Secure::Connected;
                 self.progress = s.now;
                 Step::Did

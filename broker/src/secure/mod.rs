@@ -630,7 +630,7 @@ impl Desk {
         let input = pair.receive.get_mut(link.arrived.clone()).ok_or(Cause::Internal)?;
         let start = input.as_ptr().addr();
         let (session, sealed) = (&mut link.session, &mut link.sealed);
-        let received = settings.lend(Some(tickets), |config| {
+        let received: Result<_, Cause> = settings.lend(Some(tickets), |config| {
             let mut random = HostRandom(&host);
             let mut context = Context {
                 provider,
@@ -642,6 +642,7 @@ impl Desk {
                 scratch,
                 out: Out::new(pair.send, &mut sealed.end),
                 notes,
+                keep: None,
             };
             let received = session.receive_into(&mut context, input, room)?;
             Ok((
@@ -734,6 +735,7 @@ impl Desk {
                 scratch: &mut [0; 64],
                 out: Out::new(send, &mut sealed.end),
                 notes: idle_notes,
+                keep: None,
             })
         })
     }
