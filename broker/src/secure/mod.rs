@@ -16,7 +16,7 @@ use std::rc::Rc;
 use ::log::{info, warn};
 use skerry_core::meter::{Cost, Laps, Phase, Ticks};
 use skerry_core::time::{Instant, Millis, Timestamp};
-use skerry_net::host::{Host, Net, NetError, StreamId};
+use skerry_net::host::{Host, NetError, StreamId};
 use skerry_net::pool::PairPool;
 use skerry_tls::cause::Cause;
 use skerry_tls::config::Config;
@@ -663,7 +663,7 @@ impl Desk {
         let (consumed, (came, content)) = received?;
         link.opened = link.arrived.start + content.start..link.arrived.start + content.end;
         link.arrived.start += consumed;
-        link.more = !matches!(came, Came::Need) && !(link.arrived.is_empty() && link.opened.is_empty());
+        link.more = !matches!(came, Came::Need) && (!link.arrived.is_empty() || !link.opened.is_empty());
         Ok(came)
     }
 
