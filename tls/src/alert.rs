@@ -43,6 +43,8 @@ alerts! {
     BadRecordMac = 20 "bad_record_mac",
     /// A record that is too long.
     RecordOverflow = 22 "record_overflow",
+    /// A record that cannot be decompressed. Compression is not spoken here; old peers may say it.
+    DecompressionFailure = 30 "decompression_failure",
     /// Nothing in common.
     HandshakeFailure = 40 "handshake_failure",
     /// A certificate that cannot be read or is signed wrongly.

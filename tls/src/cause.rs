@@ -88,8 +88,10 @@ macro_rules! causes {
 
             /// The alert that tells the peer, or `None` where none is sent (the peer does not speak TLS, or is gone).
             #[must_use]
+            #[allow(unreachable_patterns, reason = "those that say more than their row")]
             pub const fn alert(self) -> Option<Alert> {
                 match self {
+                    Self::RefusedHere(alert) => Some(alert),
                     $(Self::$name { .. } => alert!($alert),)*
                 }
             }
@@ -252,6 +254,9 @@ causes! {
     /// The peer closed the connection in this state.
     Closed(StateId) = "handshake_closed" none
         "read the other side's log: it may not trust our certificate, or was stopped",
+    /// Whoever uses this engine let nobody in, by a rule of its own, and chose this alert.
+    RefusedHere(Alert) = "refused_here" AccessDenied
+        "look for the rule in the configuration here that keeps this peer out",
     /// mbedtls's fixed heap is full.
     ArenaFull = "arena_full" InternalError
         "raise skerry.limits.tls.arena.bytes, or lower skerry.limits.handshakes",
