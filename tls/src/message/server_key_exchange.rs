@@ -2,6 +2,7 @@
 
 use super::{Cursor, HandshakeType, Writer};
 use crate::cause::Cause;
+use crate::suite::SHARE_BYTES_MAX;
 
 /// `named_curve`: the only ECCurveType left.
 const NAMED_CURVE: u8 = 3;
@@ -24,6 +25,8 @@ pub struct ServerKeyExchange<'a> {
 impl<'a> ServerKeyExchange<'a> {
     /// Its type.
     pub const KIND: HandshakeType = HandshakeType::ServerKeyExchange;
+    /// The longest `params` of any group here: type, group, length, share.
+    pub const PARAMS_BYTES_MAX: usize = 1 + 2 + 1 + SHARE_BYTES_MAX;
 
     /// Reads the body of a message.
     ///
