@@ -177,7 +177,11 @@ fn begin_full<P: Provider>(
     turn.agreed.suite = Some(suite);
     turn.agreed.group = Some(group);
     turn.agreed.own_scheme = Some(scheme);
-    let asks = config.client_auth != ClientAuth::None;
+    let asks = match config.client_auth {
+        ClientAuth::None => false,
+        ClientAuth::Requested => config.verifier.is_some(),
+        ClientAuth::Required => true,
+    };
     // A CertificateVerify may be over the other hash than the suite's.
     let mut transcript = if asks {
         Transcript::start_both(provider, suite.hash())?
@@ -233,7 +237,10 @@ fn answer<P: Provider>(
         turn.flight.limit(SizeLimits::NONE.with_record_size_limit(limit));
         turn.read.limit(SizeLimits::NONE.with_record_size_limit(ours));
         answer.record_size_limit = Some(ours);
-    } else if let Some(limits) = hello.max_fragment_length.and_then(|code| SizeLimits::NONE.with_max_fragment_length(code)) {
+    } else if let Some(limits) = hello
+        .max_fragment_length
+        .and_then(|code| SizeLimits::NONE.with_max_fragment_length(code))
+    {
         turn.flight.limit(limits);
         turn.read.limit(limits);
         answer.max_fragment_length = hello.max_fragment_length;
@@ -272,8 +279,11 @@ fn request_certificate<P: Provider>(
     config: &ServerConfig<'_, P>,
     progress: &mut Progress<P>,
 ) -> Result<(), Cause> {
-    let schemes: heapless::Vec<_, { SignatureScheme::ALL.len() }> =
-        config.schemes.iter().map(|scheme| (*scheme as u16).to_be_bytes()).collect();
+    let schemes: heapless::Vec<_, { SignatureScheme::ALL.len() }> = config
+        .schemes
+        .iter()
+        .map(|scheme| (*scheme as u16).to_be_bytes())
+        .collect();
     let request = CertificateRequest12 {
         certificate_types: &[CERTIFICATE_TYPE_ECDSA, CERTIFICATE_TYPE_RSA],
         signature_algorithms: U16List::new(&schemes),
@@ -416,8 +426,18 @@ impl<P: Provider> AwaitClientCertificateVerify<P> {
         let message = input.expect(CertificateVerify::KIND.wire(), Self::ID)?;
         let proof = CertificateVerify::decode(message.body)?;
         let schemes = turn.server()?.schemes;
-        let scheme = proof::offered(schemes, key.kind(), Version::Tls12, proof.scheme, CertificateVerify::KIND)?;
-        let digest = ending.progress.transcript.digest_in(scheme.hash()).ok_or(Cause::Internal)?;
+        let scheme = proof::offered(
+            schemes,
+            key.kind(),
+            Version::Tls12,
+            proof.scheme,
+            CertificateVerify::KIND,
+        )?;
+        let digest = ending
+            .progress
+            .transcript
+            .digest_in(scheme.hash())
+            .ok_or(Cause::Internal)?;
         turn.meter.charge(Phase::Parse);
         key.check(turn.provider, scheme, &digest, proof.signature)?;
         turn.meter.charge(Phase::Verify);
@@ -445,7 +465,9 @@ impl<P: Provider> AwaitClientChangeCipherSpec<P> {
         };
         turn.read.install(self.ending.keys.keys(turn.provider, Role::Client)?);
         turn.meter.charge(Phase::KeySchedule);
-        Ok(State::AwaitClientFinished12(AwaitClientFinished { ending: self.ending }))
+        Ok(State::AwaitClientFinished12(AwaitClientFinished {
+            ending: self.ending,
+        }))
     }
 }
 
@@ -463,7 +485,10 @@ impl<P: Provider> AwaitClientFinished<P> {
         let mut ending = self.ending;
         let message = input.expect(Finished::KIND.wire(), Self::ID)?;
         let finished = Finished::decode(message.body, VERIFY_DATA_BYTES_12)?;
-        if !ending.verify_data(turn.provider, Role::Client)?.is(finished.verify_data) {
+        if !ending
+            .verify_data(turn.provider, Role::Client)?
+            .is(finished.verify_data)
+        {
             return Err(Cause::BadFinished);
         }
         ending.progress.transcript.add(message.raw);
@@ -502,3 +527,6 @@ fn send_ticket<P: Provider>(turn: &mut Turn<'_, P>, ending: &mut Ending<P>, bind
     turn.meter.charge(Phase::RecordCrypto);
     Ok(())
 }
+
+#[cfg(all(test, feature = "fast"))]
+mod tests;

@@ -409,8 +409,11 @@ fn a_message_over_the_bound_is_refused_by_its_header() {
     );
 }
 
+/// Extensions by number.
+type Block<'a> = &'a [(u16, &'a [u8])];
+
 /// The body of a hello with this block of extensions after what `start` writes.
-fn with_extensions(start: &dyn Fn(&mut Writer<'_>) -> Result<(), Cause>, extensions: &[(u16, &[u8])]) -> Vec<u8> {
+fn with_extensions(start: &dyn Fn(&mut Writer<'_>) -> Result<(), Cause>, extensions: Block<'_>) -> Vec<u8> {
     let mut room = vec![0; 4096];
     let bytes = Writer::fill(&mut room, |w| {
         start(w)?;
@@ -425,7 +428,7 @@ fn with_extensions(start: &dyn Fn(&mut Writer<'_>) -> Result<(), Cause>, extensi
     room
 }
 
-fn client_hello(extensions: &[(u16, &[u8])]) -> Vec<u8> {
+fn client_hello(extensions: Block<'_>) -> Vec<u8> {
     let start = |w: &mut Writer<'_>| {
         w.u16(0x0303)?;
         w.bytes(&[7; RANDOM_BYTES])?;
@@ -434,7 +437,7 @@ fn client_hello(extensions: &[(u16, &[u8])]) -> Vec<u8> {
     with_extensions(&start, extensions)
 }
 
-fn server_hello(random: &[u8; RANDOM_BYTES], extensions: &[(u16, &[u8])]) -> Vec<u8> {
+fn server_hello(random: &[u8; RANDOM_BYTES], extensions: Block<'_>) -> Vec<u8> {
     let start = |w: &mut Writer<'_>| {
         w.u16(0x0303)?;
         w.bytes(random)?;
@@ -461,7 +464,7 @@ fn each_rule_of_a_client_hello_has_its_answer() {
     let malformed = Err(Cause::Decode(1));
     let illegal = Err(Cause::IllegalParameter(1));
     let two_binders: Vec<u8> = [&[0, 7, 0, 1, 9, 0, 0, 0, 0, 0, 66][..], &[32; 66]].concat();
-    let cases: &[(&str, &[(u16, &[u8])], Result<(), Cause>)] = &[
+    let cases: &[(&str, Block<'_>, Result<(), Cause>)] = &[
         ("nothing", &[], Ok(())),
         (
             "unknown and GREASE",
@@ -535,7 +538,7 @@ fn each_rule_of_a_server_hello_has_its_answer() {
     let malformed = Err(Cause::Decode(2));
     let illegal = Err(Cause::IllegalParameter(2));
     let share: &[u8] = &[0, 29, 0, 1, 7];
-    let cases: &[(&str, &[u8; RANDOM_BYTES], &[(u16, &[u8])], Result<(), Cause>)] = &[
+    let cases: &[(&str, &[u8; RANDOM_BYTES], Block<'_>, Result<(), Cause>)] = &[
         ("1.3", &random, &[(43, &[3, 4]), (51, share)], Ok(())),
         ("1.2", &random, &[(23, &[]), (35, &[]), (0xff01, &[0])], Ok(())),
         ("a full session_ticket", &random, &[(35, &[1])], malformed),
