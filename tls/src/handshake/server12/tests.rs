@@ -398,32 +398,37 @@ fn a_changed_bit_never_leaves_both_sides_content() {
     };
     let mut whole = pair(&client, &server);
     whole.run(&mut Whole);
-    let streams = [
-        (Direction::ToServer, whole.to_server.clone()),
-        (Direction::ToClient, whole.to_client.clone()),
-    ];
-    for (direction, stream) in streams {
-        let mut at = 0;
-        while at < stream.len() {
-            let header = at..at + HEADER_BYTES;
-            let end = header.end + usize::from(u16::from_be_bytes([stream[at + 3], stream[at + 4]]));
-            for at in (header.start..end).step_by(1) {
-                // The version of a record is not looked at closely (RFC 8446 §5.1).
-                if (header.start + 1..header.start + 3).contains(&at) {
-                    continue;
-                }
-                let mut pair = pair(&client, &server);
-                pair.run(&mut Flip {
-                    direction,
-                    at,
-                    mask: 1 << (at % 8),
-                });
+    for (direction, bytes) in [
+        (Direction::ToServer, whole.to_server.len()),
+        (Direction::ToClient, whole.to_client.len()),
+    ] {
+        for at in 0..bytes {
+            let mask = 1 << (at % 8);
+            let mut pair = pair(&client, &server);
+            pair.run(&mut Flip { direction, at, mask });
+            let stream = match direction {
+                Direction::ToServer => &pair.to_server,
+                Direction::ToClient => &pair.to_client,
+            };
+            // Where records lie differs from run to run by the lengths of signatures.
+            if at < stream.len() && !is_version(stream, at) {
                 let is_content = pair.client.is_connected && pair.server.is_connected;
                 assert!(!is_content, "{direction:?} {at}");
             }
-            at = end;
         }
     }
+}
+
+/// Whether a byte is of a record's version, which is not looked at closely (RFC 8446 §5.1).
+fn is_version(stream: &[u8], at: usize) -> bool {
+    let mut start = 0;
+    while let Some(header) = stream.get(start..start + HEADER_BYTES) {
+        if (start + 1..start + 3).contains(&at) {
+            return true;
+        }
+        start += HEADER_BYTES + usize::from(u16::from_be_bytes([header[3], header[4]]));
+    }
+    false
 }
 
 /// A hello of TLS 1.2 that everything is right with.
@@ -561,6 +566,13 @@ fn each_part_of_a_hello_has_its_answer() {
     assert_eq!((it.record_size_limit, it.max_fragment_length), (Some(16_384), None));
 }
 
+const fn with_groups<'a>(hello: ClientHello<'a>, groups: &'a [[u8; 2]]) -> ClientHello<'a> {
+    ClientHello {
+        supported_groups: Some(U16List::new(groups)),
+        ..hello
+    }
+}
+
 #[test]
 fn each_hello_that_cannot_be_served_has_its_cause() {
     let rig = Rig::new();
@@ -598,13 +610,9 @@ fn each_hello_that_cannot_be_served_has_its_cause() {
     };
     assert_eq!(is(formats), Ok(0xc02b));
 
-    let groups = |list| ClientHello {
-        supported_groups: Some(U16List::new(list)),
-        ..hello
-    };
-    assert_eq!(is(groups(&[[0, 24]])), Err(Cause::NoCommonGroup));
+    assert_eq!(is(with_groups(hello, &[[0, 24]])), Err(Cause::NoCommonGroup));
     assert_eq!(
-        is(groups(&[[0, 29]])),
+        is(with_groups(hello, &[[0, 29]])),
         Err(Cause::NoCommonSuite),
         "it cannot check the leaf's curve"
     );
@@ -616,7 +624,7 @@ fn each_hello_that_cannot_be_served_has_its_cause() {
     let both = [[0xc0, 0x2b], [0xc0, 0x2f]];
     let rsa = ClientHello {
         suites: U16List::new(&both),
-        ..groups(&[[0, 29]])
+        ..with_groups(hello, &[[0, 29]])
     };
     assert_eq!(is(rsa), Ok(0xc02f), "then by RSA");
 
