@@ -882,6 +882,17 @@ fn session_ids_12() {
         "names no session"
     );
 
+    // A session that was not offered, because it is another server's, is not resumed either.
+    let resume = saved(CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, b"", b"a ticket");
+    let mut config = ClientConfig::<Toy>::new(&verifier, Some(ServerName::Dns("other.example")));
+    config.resume = &resume;
+    let mut client = Client::new(&config);
+    let echo = Hello {
+        session_id: client.session_id.clone(),
+        ..Hello::tls12()
+    };
+    assert_eq!(client.take(&plain(22, &echo.message())), ILLEGAL_HELLO);
+
     for (id, ticket) in [(&b""[..], &b"a ticket"[..]), (&[8; 32], b"")] {
         let resume = saved(CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, id, ticket);
         let mut config = ClientConfig::<Toy>::new(&verifier, NAME);
@@ -968,6 +979,16 @@ fn certificates_12() {
     assert_eq!(
         on(ecdsa, certificate_12(&[&leaf()[..99]])),
         Err(Cause::CertificateUnreadable)
+    );
+    let no_p256 = ClientConfig::<Toy> {
+        groups: &[Group::X25519],
+        ..ClientConfig::new(&verifier, NAME)
+    };
+    let mut client = at_certificate_12(&no_p256, &Hello::tls12());
+    assert_eq!(
+        client.take(&plain(22, &certificate_12(&[leaf()]))),
+        illegal,
+        "a curve that is not offered this time"
     );
     let refusing = Accepting {
         refuses: Some(Cause::UnknownCa),
