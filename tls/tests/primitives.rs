@@ -1,7 +1,8 @@
 //! Every provider against the same demands.
-#![cfg(feature = "fast")]
+#![cfg(all(feature = "fast", feature = "mbedtls"))]
 
 use skerry_tls::crypto::fast::Fast;
+use skerry_tls::crypto::mbedtls::Mbedtls;
 use skerry_tls::crypto::{Aead, AeadAlgorithm, CryptoError, Exchange, Hash, HashAlgorithm, Provider, Random};
 use skerry_tls::suite::Group;
 
@@ -73,4 +74,12 @@ fn fast() {
     exchanges_agree(&Fast);
     aeads_open_what_they_seal(&Fast);
     hashes_go_on_after_a_digest(&Fast);
+}
+
+#[test]
+fn mbedtls() {
+    let mbedtls = Mbedtls::new().unwrap();
+    exchanges_agree(&mbedtls);
+    aeads_open_what_they_seal(&mbedtls);
+    hashes_go_on_after_a_digest(&mbedtls);
 }

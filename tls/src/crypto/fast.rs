@@ -43,10 +43,10 @@ impl Provider for Fast {
     }
 
     fn hash(&self, algorithm: HashAlgorithm) -> Result<FastHash, CryptoError> {
-        Ok(match algorithm {
-            HashAlgorithm::Sha256 => FastHash::Sha256(Sha256::new()),
-            HashAlgorithm::Sha384 => FastHash::Sha384(Sha384::new()),
-        })
+        Ok(FastHash(match algorithm {
+            HashAlgorithm::Sha256 => Running::Sha256(Sha256::new()),
+            HashAlgorithm::Sha384 => Running::Sha384(Sha384::new()),
+        }))
     }
 
     fn hmac(&self, algorithm: HashAlgorithm, key: &[u8], parts: &[&[u8]]) -> Result<Secret, CryptoError> {
@@ -131,25 +131,26 @@ impl Provider for Fast {
 
 /// A running hash of [`Fast`].
 #[derive(Clone)]
-pub enum FastHash {
-    /// SHA-256.
+pub struct FastHash(Running);
+
+#[derive(Clone)]
+enum Running {
     Sha256(Sha256),
-    /// SHA-384.
     Sha384(Sha384),
 }
 
 impl Hash for FastHash {
     fn update(&mut self, bytes: &[u8]) {
-        match self {
-            Self::Sha256(hash) => hash.update(bytes),
-            Self::Sha384(hash) => hash.update(bytes),
+        match &mut self.0 {
+            Running::Sha256(hash) => hash.update(bytes),
+            Running::Sha384(hash) => hash.update(bytes),
         }
     }
 
     fn digest(&self) -> Secret {
-        match self {
-            Self::Sha256(hash) => secret(&hash.clone().finalize()),
-            Self::Sha384(hash) => secret(&hash.clone().finalize()),
+        match &self.0 {
+            Running::Sha256(hash) => secret(&hash.clone().finalize()),
+            Running::Sha384(hash) => secret(&hash.clone().finalize()),
         }
         .unwrap_or(Secret::EMPTY)
     }

@@ -2,8 +2,17 @@
 //!
 //! A [`Provider`] is chosen at start. `mbedtls` is complete by itself; `fast` is aws-lc-rs. Firmware brings its own.
 
+#[cfg(feature = "arena")]
+pub mod arena;
+pub mod either;
 #[cfg(feature = "fast")]
 pub mod fast;
+#[cfg(feature = "mbedtls")]
+mod ffi;
+#[cfg(feature = "mbedtls")]
+pub mod mbedtls;
+#[cfg(feature = "system-random")]
+pub mod system;
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
