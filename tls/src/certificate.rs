@@ -49,8 +49,8 @@ pub struct Verified {
 pub struct Refused {
     /// A certificate cause.
     pub cause: Cause,
-    /// Where the certificate at fault stands in the chain as it came; 0, the leaf, when it is none in particular. What the log says
-    /// of it is read on this path only: [`Details::of`](crate::x509::Details::of).
+    /// Where the certificate at fault stands in the chain as it came; where a trust anchor is at fault, the one that it issued; 0, the
+    /// leaf, when it is none in particular. What the log says of it is read on this path only: [`Details::of`](crate::x509::Details::of).
     pub index: u8,
 }
 

@@ -125,7 +125,11 @@ impl<'a> Reader<'a> {
     /// The contents of the next value, which has `tag`.
     pub fn value(&mut self, tag: u8) -> Result<&'a [u8], Malformed> {
         let element = self.element()?;
-        if element.tag == tag { Ok(element.value) } else { Err(Malformed) }
+        if element.tag == tag {
+            Ok(element.value)
+        } else {
+            Err(Malformed)
+        }
     }
 
     /// The contents of the next value if it has `tag`; otherwise nothing is read.
@@ -142,10 +146,10 @@ impl<'a> Reader<'a> {
         self.value(tag::SEQUENCE).map(Self::new)
     }
 
-    /// A BOOLEAN that is left out when false, as DER has it with `DEFAULT FALSE`.
+    /// A BOOLEAN that is false when it is left out. DER has a false one left out; written, it says the same, and some tools write it.
     pub fn default_false(&mut self) -> Result<bool, Malformed> {
         match self.optional(tag::BOOLEAN)? {
-            None => Ok(false),
+            None | Some([0]) => Ok(false),
             Some([0xff]) => Ok(true),
             Some(_) => Err(Malformed),
         }
@@ -195,7 +199,7 @@ pub fn sequence(bytes: &[u8]) -> Result<Reader<'_>, Malformed> {
 /// The contents of an INTEGER, if they are as short as can be.
 fn shortest(value: &[u8]) -> Result<&[u8], Malformed> {
     match value {
-        [] | [0, 0..=0x7f, ..] | [0xff, 0x80.., ..] => Err(Malformed),
+        [] | [0, 0..=0x7f, ..] | [0xff, 0x80..=0xff, ..] => Err(Malformed),
         _ => Ok(value),
     }
 }
@@ -286,7 +290,7 @@ mod tests {
     #[test]
     fn booleans_bits_and_identifiers_have_one_form() {
         assert_eq!(Reader::new(&[1, 1, 0xff]).default_false(), Ok(true));
-        assert_eq!(Reader::new(&[1, 1, 0]).default_false(), Err(Malformed));
+        assert_eq!(Reader::new(&[1, 1, 0]).default_false(), Ok(false));
         assert_eq!(Reader::new(&[1, 1, 1]).default_false(), Err(Malformed));
         assert_eq!(Reader::new(&[]).default_false(), Ok(false));
 

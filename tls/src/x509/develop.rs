@@ -46,9 +46,3 @@ impl Issued {
         Err(CryptoError::Failed)
     }
 }
-
-/// DER as PEM (RFC 7468): `label` is `CERTIFICATE` or `PRIVATE KEY`.
-#[must_use]
-pub fn pem(_label: &str, _der: &[u8]) -> Zeroizing<alloc::string::String> {
-    Zeroizing::default()
-}

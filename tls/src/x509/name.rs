@@ -118,7 +118,9 @@ fn attributes<'a>(set: &'a [u8]) -> impl Iterator<Item = Attribute<'a>> {
 fn same_rdn(one: &[u8], other: &[u8]) -> bool {
     one == other
         || attributes(one).count() == attributes(other).count()
-            && attributes(one).zip(attributes(other)).all(|(one, other)| one.is(&other))
+            && attributes(one)
+                .zip(attributes(other))
+                .all(|(one, other)| one.is(&other))
 }
 
 impl Attribute<'_> {
@@ -198,7 +200,10 @@ impl fmt::Display for Attribute<'_> {
         };
         let is_space = |character| matches!(character, ' ' | '\r');
         let begins = chars().position(|character| !is_space(character));
-        let ends = chars().enumerate().filter(|&(_, character)| !is_space(character)).last();
+        let ends = chars()
+            .enumerate()
+            .filter(|&(_, character)| !is_space(character))
+            .last();
         let inner = begins.unwrap_or(usize::MAX)..=ends.map_or(0, |(index, _)| index);
         for (index, character) in chars().enumerate() {
             match character {

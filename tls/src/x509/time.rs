@@ -32,7 +32,11 @@ pub fn time(reader: &mut Reader<'_>) -> Result<Timestamp, Malformed> {
     let mut parts = rest.chunks(2).map(number);
     let mut part = |range: core::ops::RangeInclusive<i64>| {
         let part = parts.next().ok_or(Malformed)??;
-        if range.contains(&part) { Ok(part) } else { Err(Malformed) }
+        if range.contains(&part) {
+            Ok(part)
+        } else {
+            Err(Malformed)
+        }
     };
     let month = part(1..=12)?;
     let day = part(1..=days_of(year, month))?;
@@ -61,7 +65,11 @@ impl core::fmt::Display for Readable {
             month += 1;
         }
         let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-        write!(f, "{year:04}-{month:02}-{:02}T{hour:02}:{minute:02}:{second:02}Z", day + 1)
+        write!(
+            f,
+            "{year:04}-{month:02}-{:02}T{hour:02}:{minute:02}:{second:02}Z",
+            day + 1
+        )
     }
 }
 
@@ -113,10 +121,30 @@ mod tests {
             (tag::UTC_TIME, "491231235959Z", 2_524_607_999, "2049-12-31T23:59:59Z"),
             (tag::UTC_TIME, "000229120000Z", 951_825_600, "2000-02-29T12:00:00Z"),
             (tag::UTC_TIME, "240229120001Z", 1_709_208_001, "2024-02-29T12:00:01Z"),
-            (tag::GENERALIZED_TIME, "20500101000000Z", 2_524_608_000, "2050-01-01T00:00:00Z"),
-            (tag::GENERALIZED_TIME, "99991231235959Z", 253_402_300_799, "9999-12-31T23:59:59Z"),
-            (tag::GENERALIZED_TIME, "00010101000000Z", -62_135_596_800, "0001-01-01T00:00:00Z"),
-            (tag::GENERALIZED_TIME, "21000301000000Z", 4_107_542_400, "2100-03-01T00:00:00Z"),
+            (
+                tag::GENERALIZED_TIME,
+                "20500101000000Z",
+                2_524_608_000,
+                "2050-01-01T00:00:00Z",
+            ),
+            (
+                tag::GENERALIZED_TIME,
+                "99991231235959Z",
+                253_402_300_799,
+                "9999-12-31T23:59:59Z",
+            ),
+            (
+                tag::GENERALIZED_TIME,
+                "00010101000000Z",
+                -62_135_596_800,
+                "0001-01-01T00:00:00Z",
+            ),
+            (
+                tag::GENERALIZED_TIME,
+                "21000301000000Z",
+                4_107_542_400,
+                "2100-03-01T00:00:00Z",
+            ),
         ] {
             assert_eq!(read(tag, text), Ok(Timestamp(seconds * 1000)), "{text}");
             assert_eq!(Readable(Timestamp(seconds * 1000)).to_string(), readable);
