@@ -29,7 +29,7 @@ use skerry_tls::session::{Context, Event, Out, Reassembly, Session};
 use skerry_tls::state::StateId;
 use skerry_tls::suite::{CipherSuite, Group, SignatureScheme, Version};
 use skerry_tls::testing::Accepting;
-use skerry_tls::x509::{ByMbedtls, TrustStore};
+use skerry_tls::x509::{ByMbedtls, Policy, TrustStore};
 
 /// What the command line says.
 struct Options {
@@ -212,7 +212,7 @@ impl Random for SystemRandom {
 /// Whether every handshake succeeded.
 fn run<P: Provider>(provider: &P, options: &Options) -> Result<bool, String> {
     let anchors: Vec<&[u8]> = options.ca.iter().map(Vec::as_slice).collect();
-    let (store, warnings) = TrustStore::new(&anchors, &[], ByMbedtls);
+    let (store, warnings) = TrustStore::new(&anchors, Policy::default(), ByMbedtls);
     for warning in warnings {
         eprintln!(
             "tls-client: anchor {} is left out: {}",

@@ -13,7 +13,7 @@ use serde_json::{Deserializer, Value};
 use skerry_core::time::Timestamp;
 use skerry_tls::cause::Cause;
 use skerry_tls::certificate::{CHAIN_COUNT_MAX, Role, ServerName, Verifier};
-use skerry_tls::x509::{ByMbedtls, Details, Policy, TrustStore, pem};
+use skerry_tls::x509::{ByMbedtls, Details, Policy, Profile, TrustStore, pem};
 
 /// What is said of a case.
 enum Verdict {
@@ -79,6 +79,7 @@ fn judge(case: &Value) -> Result<Verdict, &'static str> {
     };
 
     let policy = Policy {
+        profile: Profile::Strict,
         depth_max,
         ..Policy::default()
     };

@@ -10,9 +10,9 @@ pub enum Profile {
     /// What §4 of RFC 5280 asks of CAs, and what the CA/Browser Forum's Baseline Requirements add to it where a certificate shows it: version
     /// 3; serial numbers over zero of at most 20 octets; subject and authority key identifiers; critical basic constraints; a leaf that is
     /// no CA and says so consistently; host names without underscores; no purpose `any`.
-    #[default]
     Strict,
     /// Certificates as the tools of private CAs write them (`openssl x509 -req` without extensions, `keytool -gencert`): none of that.
+    #[default]
     Private,
 }
 

@@ -39,7 +39,7 @@ pub struct Policy {
 impl Default for Policy {
     fn default() -> Self {
         Self {
-            profile: Profile::Strict,
+            profile: Profile::default(),
             depth_max: CHAIN_COUNT_MAX,
             revoked: Vec::new(),
         }
