@@ -251,6 +251,28 @@ fn a_client_certificate_that_is_refused_is_told() {
     assert_eq!(pair.client.cause, Some(Cause::PeerAlert(Alert::UnknownCa)));
 }
 
+#[test]
+fn a_certificate_is_proved_by_its_own_key() {
+    let rig = Rig::new();
+    let identities = rig.identities();
+    let stolen = Identity {
+        chain: Fixture::DEVICE.chain,
+        key: rig.servers[0].identity().key,
+    };
+    let client = ClientConfig {
+        identity: Some(&stolen),
+        ..rig.client()
+    };
+    let server = ServerConfig {
+        client_auth: ClientAuth::Requested,
+        ..rig.server(&identities)
+    };
+    let mut pair = pair(&client, &server);
+    pair.run(&mut Whole);
+    assert_eq!(pair.server.cause, Some(Cause::BadSignature));
+    assert_eq!(pair.client.cause, Some(Cause::PeerAlert(Alert::DecryptError)));
+}
+
 /// A first connection that got a ticket.
 fn first(client: &ClientConfig<'_, Fast>, server: &ServerConfig<'_, Fast>) -> Kept {
     let mut pair = pair(client, server);
@@ -383,7 +405,7 @@ fn records_are_held_to_what_either_side_takes() {
 }
 
 #[test]
-fn a_changed_bit_never_leaves_both_sides_content() {
+fn who_gets_a_changed_bit_is_never_connected() {
     let rig = Rig::new();
     let identities = rig.identities();
     let device = rig.devices[0].identity();
@@ -406,14 +428,13 @@ fn a_changed_bit_never_leaves_both_sides_content() {
             let mask = 1 << (at % 8);
             let mut pair = pair(&client, &server);
             pair.run(&mut Flip { direction, at, mask });
-            let stream = match direction {
-                Direction::ToServer => &pair.to_server,
-                Direction::ToClient => &pair.to_client,
+            let (stream, receiver) = match direction {
+                Direction::ToServer => (&pair.to_server, &pair.server),
+                Direction::ToClient => (&pair.to_client, &pair.client),
             };
             // Where records lie differs from run to run by the lengths of signatures.
             if at < stream.len() && !is_version(stream, at) {
-                let is_content = pair.client.is_connected && pair.server.is_connected;
-                assert!(!is_content, "{direction:?} {at}");
+                assert!(!receiver.is_connected, "{direction:?} {at}");
             }
         }
     }
@@ -445,14 +466,7 @@ fn plain<'a>(random: &'a [u8; RANDOM_BYTES], suites: &'a [[u8; 2]]) -> ClientHel
 
 /// What a server does with a hello: its own hello's body, or why it refuses.
 fn answer(config: &ServerConfig<'_, Fast>, hello: &ClientHello<'_>) -> Result<Vec<u8>, Cause> {
-    let mut bytes = vec![0; 4096];
-    let written = Writer::fill(&mut bytes, |w| {
-        w.bytes(&[22, 3, 1])?;
-        w.vector_16(|w| hello.encode(w))
-    });
-    bytes.truncate(written.unwrap());
-    let mut side = Side::server(3, Room::default());
-    side.receive(&Setting::new(&Fast, Config::Server(config)), &bytes);
+    let mut side = after_hello(config, hello);
     match side.cause {
         Some(cause) => Err(cause),
         None => {
@@ -711,6 +725,19 @@ fn an_extended_master_secret_does_not_change() {
     );
 }
 
+/// A server that took a hello, and what it is lent.
+fn after_hello(config: &ServerConfig<'_, Fast>, hello: &ClientHello<'_>) -> Side<Fast> {
+    let mut bytes = vec![0; 4096];
+    let written = Writer::fill(&mut bytes, |w| {
+        w.bytes(&[22, 3, 1])?;
+        w.vector_16(|w| hello.encode(w))
+    });
+    bytes.truncate(written.unwrap());
+    let mut side = Side::server(3, Room::default());
+    side.receive(&Setting::new(&Fast, Config::Server(config)), &bytes);
+    side
+}
+
 #[test]
 fn what_comes_out_of_turn_is_unexpected() {
     let rig = Rig::new();
@@ -718,17 +745,13 @@ fn what_comes_out_of_turn_is_unexpected() {
     let server = rig.server(&identities);
     let random = [5; RANDOM_BYTES];
     let suites = [[0xc0, 0x2b]];
-    let hello = plain(&random, &suites);
-    let mut bytes = vec![0; 4096];
-    let written = Writer::fill(&mut bytes, |w| {
-        w.bytes(&[22, 3, 1])?;
-        w.vector_16(|w| hello.encode(w))
-    });
-    bytes.truncate(written.unwrap());
+    let hello = ClientHello {
+        max_fragment_length: Some(1),
+        ..plain(&random, &suites)
+    };
     let setting = Setting::new(&Fast, Config::Server(&server));
     let out_of_turn = |record: &[u8]| {
-        let mut side = Side::server(3, Room::default());
-        side.receive(&setting, &bytes);
+        let mut side = after_hello(&server, &hello);
         assert_eq!(side.session.state_id(), StateId::AwaitClientKeyExchange);
         side.receive(&setting, record);
         side.cause
@@ -739,14 +762,18 @@ fn what_comes_out_of_turn_is_unexpected() {
             met,
         })
     };
-    // A certificate that nobody asked for, a Finished before its time, keys before there are any.
+    // A certificate that nobody asked for, a Finished before its time, keys before there are any, another hello.
     assert_eq!(
         out_of_turn(&[22, 3, 3, 0, 7, 11, 0, 0, 3, 0, 0, 0]),
         met(Met::Handshake(11))
     );
     assert_eq!(out_of_turn(&[22, 3, 3, 0, 4, 20, 0, 0, 0]), met(Met::Handshake(20)));
     assert_eq!(out_of_turn(&[20, 3, 3, 0, 1, 1]), met(Met::Record(20)));
+    assert_eq!(out_of_turn(&[22, 3, 3, 0, 4, 1, 0, 0, 0]), met(Met::Handshake(1)));
     // A share that is none.
     assert_eq!(out_of_turn(&[22, 3, 3, 0, 6, 16, 0, 0, 2, 1, 9]), Some(Cause::BadShare));
     assert_eq!(out_of_turn(&[22, 3, 3, 0, 5, 16, 0, 0, 1, 0]), Some(Cause::Decode(16)));
+    // More in a record than was agreed on.
+    let record: Vec<u8> = [&[22, 3, 3, 2, 1][..], &[0; 513]].concat();
+    assert_eq!(out_of_turn(&record), Some(Cause::RecordOverflow));
 }
