@@ -130,8 +130,10 @@ impl Provider for Toy {
         Ok(ToyExchange(group))
     }
 
-    fn signing_key(&self, _pkcs8: &[u8]) -> Result<ToyKey, CryptoError> {
-        Ok(ToyKey(KeyKind::P256))
+    fn signing_key(&self, pkcs8: &[u8]) -> Result<ToyKey, CryptoError> {
+        super::verifier::key_kind(pkcs8)
+            .map(ToyKey)
+            .ok_or(CryptoError::Rejected)
     }
 
     fn verify(

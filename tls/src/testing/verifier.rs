@@ -93,17 +93,23 @@ pub fn public_key(certificate: &[u8]) -> Option<PublicKey<'_>> {
     let (_, fields, after) = element(rest)?;
     let spki = &rest[..rest.len() - after.len()];
     let (_, algorithm, _) = element(fields)?;
-    let has = |oid: &[u8]| algorithm.windows(oid.len()).any(|window| window == oid);
-    let kind = if has(&[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07]) {
-        KeyKind::P256
-    } else if has(&[0x2b, 0x81, 0x04, 0x00, 0x22]) {
-        KeyKind::P384
-    } else if has(&[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01]) {
-        KeyKind::Rsa(2048)
-    } else {
-        return None;
-    };
+    let kind = key_kind(algorithm)?;
     Some(PublicKey { kind, spki })
+}
+
+/// What a key is, by the object identifiers in its encoding.
+#[must_use]
+pub fn key_kind(encoding: &[u8]) -> Option<KeyKind> {
+    let has = |oid: &[u8]| encoding.windows(oid.len()).any(|window| window == oid);
+    if has(&[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07]) {
+        Some(KeyKind::P256)
+    } else if has(&[0x2b, 0x81, 0x04, 0x00, 0x22]) {
+        Some(KeyKind::P384)
+    } else if has(&[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01]) {
+        Some(KeyKind::Rsa(2048))
+    } else {
+        None
+    }
 }
 
 /// Tag, content and what follows of the DER element at the start of `bytes`.
