@@ -6,7 +6,7 @@ use skerry_net::host::ListenerId;
 use skerry_net::linux::{LinuxConfig, LinuxHost, Listen, Ring};
 
 use crate::broker::{Broker, Pass};
-use crate::config::{Config, IoUring};
+use crate::config::{Config, IoUring, Protocol};
 use crate::startup;
 use crate::state::State;
 
@@ -24,6 +24,12 @@ const RING_ENTRIES: u32 = 64;
 
 /// Runs until `SIGTERM` or `SIGINT`. Errors: why it could not start, for a person.
 pub fn serve(config: Config) -> Result<(), String> {
+    if let Some(listener) = config.listeners.iter().find(|l| l.protocol == Protocol::Ssl) {
+        return Err(format!(
+            "{}://{}: SSL is not in this release",
+            listener.name, listener.bind
+        ));
+    }
     let limits = config.limits;
     let mut host = LinuxHost::new(LinuxConfig {
         listeners: config.listeners.iter().map(|l| Listen::Bind(l.bind)).collect(),

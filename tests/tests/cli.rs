@@ -472,7 +472,7 @@ fn a_wrong_configuration_is_told_whole_and_nothing_is_started() {
     let file = dir.path().join("server.properties");
     std::fs::write(
         &file,
-        "num.partitons=3\n\nlog.segment.bytes=1g\nlisteners=SSL://:9093\n",
+        "num.partitons=3\n\nlog.segment.bytes=1g\nlisteners=SASL_SSL://:9093\n",
     )
     .expect("a file");
     let shell = Shell {
@@ -484,7 +484,7 @@ fn a_wrong_configuration_is_told_whole_and_nothing_is_started() {
     let want = format!(
         "skerry: {file}:1: num.partitons=3: unknown setting; did you mean num.partitions?\n\
          skerry: {file}:3: log.segment.bytes=1g: allowed: a whole number from 1024 to 2147483647\n\
-         skerry: {file}:4: listeners=SSL://:9093: SSL is not in this release, which speaks PLAINTEXT only\n"
+         skerry: {file}:4: listeners=SASL_SSL://:9093: SASL_SSL is not in this release, which speaks PLAINTEXT and SSL\n"
     );
     assert_eq!((code, said), (Some(1), want));
     let (code, said) = shell.fails("run /nowhere/server.properties");

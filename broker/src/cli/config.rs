@@ -30,14 +30,14 @@ fn as_json(config: &Config, all: bool, out: &mut dyn Write) -> io::Result<()> {
     let used = config.settings.iter().map(|setting| {
         let key = setting.key;
         json!({
-            "name": key.name,
+            "name": setting.name,
             "value": setting.text,
             "source": setting.source.to_string(),
             "default": key.default.text(),
             "type": key.type_name,
             "allowed": key.allowed(),
             "topic_name": key.topic,
-            "variable": key.variable(),
+            "variable": setting.variable(),
             "effect": true,
             "doc": key.doc,
         })
@@ -61,7 +61,7 @@ fn as_table(config: &Config, all: bool, out: &mut dyn Write) -> io::Result<()> {
             Source::Default => String::new(),
             other => format!("   [{other}]"),
         };
-        writeln!(out, "{}={}{from}", setting.key.name, value(setting))?;
+        writeln!(out, "{}={}{from}", setting.name, value(setting))?;
         wrapped(setting.key.doc, out)?;
     }
     if all {

@@ -5,7 +5,10 @@
 
 use skerry_core::time::Millis;
 
-use super::value::{CleanupPolicy, CompressionType, Flush, IoUring, Range, Read, TimestampType, Value};
+use super::value::{
+    CleanupPolicy, ClientAuth, CompressionType, Flush, IoUring, List, Password, Range, Read, TimestampType,
+    TlsProvider, Value,
+};
 
 /// One setting.
 #[derive(Debug)]
@@ -57,6 +60,18 @@ impl Key {
     #[must_use]
     pub fn allowed(&self) -> String {
         (self.allowed)(self.range)
+    }
+
+    /// Whether its text is shown to nobody.
+    #[must_use]
+    pub fn is_secret(&self) -> bool {
+        self.type_name == Password::TYPE
+    }
+
+    /// Whether each listener may have its own, as `listener.name.<listener>.` and this name.
+    #[must_use]
+    pub fn is_per_listener(&self) -> bool {
+        self.name.starts_with("ssl.")
     }
 
     /// The environment variable that sets it: `SKERRY_` and the name in upper case with `_` for `.`; the `skerry.` of our
@@ -145,7 +160,7 @@ settings! {
         "What clients are told to connect to, listener by listener.";
     security_map: String => "listener.security.protocol.map",
         text("PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL"), ANY,
-        "What is spoken on the listener of each name. This release speaks PLAINTEXT.";
+        "What is spoken on the listener of each name: PLAINTEXT or SSL.";
     controller_listener_names: Option<String> => "controller.listener.names", words("none"), ANY,
         "Listeners of these names are left out: there is no controller here. This lets a Kafka file of a combined node be used as it is.";
     max_connections: u32 => "max.connections", text("1024"), from(1, 65_535),
@@ -156,6 +171,48 @@ settings! {
         "The largest request. A larger one closes its connection. Each of `skerry.limits.large.buffers` has this size; what of it a request did not touch takes no memory, and what it did is given back after a while.";
     fetch_max_bytes: u32 => "fetch.max.bytes", text("57671680"), from(1024, INT),
         "The largest fetch reply, whatever the client asks for.";
+
+    // TLS. Each of these may be set for one listener: listener.name.<listener>.ssl.….
+    ssl_keystore_location: Option<String> => "ssl.keystore.location", words("none"), ANY,
+        "The file with the broker's private key and certificate chain: JKS, JCEKS, PKCS#12 or PEM, seen from its bytes. It is read again on SIGHUP and when it changes.";
+    ssl_keystore_type: Option<String> => "ssl.keystore.type", words("seen from the bytes"), ANY,
+        "What the keystore is said to be. It is read as what it is; a difference is told.";
+    ssl_keystore_password: Option<Password> => "ssl.keystore.password", words("none"), ANY,
+        "Opens the keystore.";
+    ssl_key_password: Option<Password> => "ssl.key.password", words("ssl.keystore.password"), ANY,
+        "Opens the private keys in the keystore, or ssl.keystore.key.";
+    ssl_keystore_certificate_chain: Option<String> => "ssl.keystore.certificate.chain", words("none"), ANY,
+        "The broker's certificate chain itself, PEM, instead of a keystore file.";
+    ssl_keystore_key: Option<Password> => "ssl.keystore.key", words("none"), ANY,
+        "The broker's private key itself, PEM, beside ssl.keystore.certificate.chain.";
+    ssl_truststore_location: Option<String> => "ssl.truststore.location", words("none"), ANY,
+        "The file with the certificates of the CAs that clients' certificates are signed by, in any format that a keystore may have.";
+    ssl_truststore_type: Option<String> => "ssl.truststore.type", words("seen from the bytes"), ANY,
+        "As ssl.keystore.type.";
+    ssl_truststore_password: Option<Password> => "ssl.truststore.password", words("none"), ANY,
+        "Opens the truststore. JKS can be read without, unchecked.";
+    ssl_truststore_certificates: Option<String> => "ssl.truststore.certificates", words("none"), ANY,
+        "The certificates of the CAs themselves, PEM, instead of a truststore file.";
+    ssl_client_auth: ClientAuth => "ssl.client.auth", text("none"), ANY,
+        "Whether clients are asked for a certificate (requested), and refused without one (required).";
+    ssl_enabled_protocols: List => "ssl.enabled.protocols", text("TLSv1.2,TLSv1.3"), ANY,
+        "The versions that are spoken; older ones than TLSv1.2 never are.";
+    ssl_cipher_suites: Option<List> => "ssl.cipher.suites", words("all that are spoken here"), ANY,
+        "The cipher suites that are spoken, by their IANA names, which are Java's, the best first. TLS 1.3: TLS_AES_128_GCM_SHA256, TLS_AES_256_GCM_SHA384, TLS_CHACHA20_POLY1305_SHA256. TLS 1.2: TLS_ECDHE_ECDSA_WITH_… and TLS_ECDHE_RSA_WITH_… of the same three.";
+    ssl_principal_mapping_rules: String => "ssl.principal.mapping.rules", text("DEFAULT"), ANY,
+        "How the subject of a client's certificate becomes the name of its principal: RULE:pattern/replacement/ with L or U behind it or nothing, or DEFAULT; separated by commas, the first that matches.";
+
+    // TLS, of all listeners together.
+    tls_provider: TlsProvider => "skerry.tls.provider", text("auto"), ANY,
+        "Whose primitives TLS is made of: AWS-LC (fast), Mbed TLS (mbedtls), or the former where the processor suits it (auto).";
+    tls_handshake_timeout: Millis => "skerry.tls.handshake.timeout.ms", text("10000"), from(100, 600_000),
+        "A TLS connection that is not set up so long after it was accepted is closed.";
+    tls_tickets: u32 => "skerry.tls.tickets", text("1"), from(0, 4),
+        "Tickets given in each handshake, with which a client comes back without a full one; 0 gives none.";
+    tls_ticket_lifetime: Millis => "skerry.tls.ticket.lifetime.ms", text("86400000"), from(60_000, 604_800_000),
+        "How long a ticket is good for. The keys that tickets are sealed under change as often, and do not outlive the broker.";
+    limit_handshakes: u32 => "skerry.limits.handshakes", text("64"), from(1, 65_535),
+        "TLS handshakes under way at once, each with its buffers. When full, further connections wait unread.";
 
     // Who this is.
     node_id: Option<i32> => "node.id", words("broker.id"), from(0, INT),

@@ -31,7 +31,7 @@ const LISTENERS: &str = "listeners";
 const ADVERTISED: &str = "advertised.listeners";
 const MAP: &str = "listener.security.protocol.map";
 
-/// Reads the texts. `resolve` finds the address of a host name; `ipv6` says whether "every address" includes IPv6.
+/// Reads the texts, all but what TLS is set up with. `resolve` finds the address of a host name; `ipv6` says whether "every address" includes IPv6.
 ///
 /// Errors: everything that is wrong, not only the first.
 pub fn read(
@@ -55,8 +55,9 @@ pub fn read(
             .map(|(_, p)| p.as_str())
         {
             Some("PLAINTEXT") => Protocol::Plaintext,
-            Some(secure) => {
-                refuse(format!("{secure} is not in this release, which speaks PLAINTEXT only"));
+            Some("SSL") => Protocol::Ssl,
+            Some(sasl) => {
+                refuse(format!("{sasl} is not in this release, which speaks PLAINTEXT and SSL"));
                 continue;
             }
             None => {
@@ -98,6 +99,7 @@ pub fn read(
                 port: a.port,
             }),
             protocol,
+            tls: None,
         });
     }
 
@@ -294,10 +296,11 @@ mod tests {
     }
 
     #[test]
-    fn tls_is_refused_by_name() {
+    fn protocols_are_taken_by_the_map() {
+        assert_eq!(resolved(&texts("SSL://:9093")).unwrap()[0].protocol, Protocol::Ssl);
         assert_eq!(
-            refusals("SSL://:9093"),
-            ["listeners=SSL://:9093: SSL is not in this release, which speaks PLAINTEXT only"]
+            refusals("SASL_SSL://:9093"),
+            ["listeners=SASL_SSL://:9093: SASL_SSL is not in this release, which speaks PLAINTEXT and SSL"]
         );
         assert_eq!(
             refusals("INSIDE://:9093"),

@@ -2,6 +2,7 @@
 //!
 //! What is said later goes before: `--override`, then the environment, then the file, then the defaults.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
@@ -10,7 +11,9 @@ use std::path::PathBuf;
 use skerry_core::time::Millis;
 
 use super::keys::{self, KEYS, Key, Settings};
-use super::{Config, GroupConfig, Limits, TopicDefaults, listeners, no_effect, properties};
+use super::tls::{self, Remark, TlsConfig};
+use super::value::Password;
+use super::{Config, GroupConfig, Limits, Protocol, TopicDefaults, listeners, no_effect, properties};
 use crate::startup::Bytes;
 
 /// Everything that settings are read from, taken from the process by the caller.
@@ -58,10 +61,49 @@ impl fmt::Display for Source {
 pub struct Setting {
     /// Which.
     pub key: &'static Key,
-    /// Its text, trimmed. `None`: it has neither text nor a default.
+    /// The listener that it is for, in lower case; `None` for all.
+    pub listener: Option<String>,
+    /// Its name as it was said: the key's, or `listener.name.<listener>.` and the key's.
+    pub name: Cow<'static, str>,
+    /// Its text, trimmed; [`Password::SHOWN`] for a secret. `None`: it has neither text nor a default.
     pub text: Option<String>,
     /// Who said so.
     pub source: Source,
+}
+
+impl Setting {
+    /// The environment variable that sets it.
+    #[must_use]
+    pub fn variable(&self) -> String {
+        match &self.listener {
+            Some(listener) => listener_variable(listener, self.key),
+            None => self.key.variable(),
+        }
+    }
+
+    /// Where it was said, and its name: the begin of a sentence about it.
+    fn place(&self) -> String {
+        match &self.source {
+            Source::File(name, line) => format!("{name}:{line}: {}", self.name),
+            Source::Environment(variable) => variable.clone(),
+            Source::Override => format!("--override {}", self.name),
+            Source::Default => self.name.clone().into_owned(),
+        }
+    }
+}
+
+/// What a setting of one listener begins with.
+const LISTENER_PREFIX: &str = "listener.name.";
+/// What the variable of one begins with.
+const LISTENER_VARIABLE_PREFIX: &str = "SKERRY_LISTENER_NAME_";
+
+fn listener_variable(listener: &str, key: &Key) -> String {
+    let listener = listener.to_ascii_uppercase().replace('.', "_");
+    let own = key.variable();
+    format!(
+        "{LISTENER_VARIABLE_PREFIX}{listener}_{}",
+        own.strip_prefix("SKERRY_").unwrap_or(&own)
+    )
 }
 
 /// What was read, and what the user should know about it.
@@ -109,12 +151,14 @@ pub fn load(inputs: &Inputs<'_>) -> Result<Loaded, Vec<String>> {
         .iter()
         .map(|s| readable(s).or_else(|| s.key.default.text().map(str::to_owned)))
         .collect();
-    let config = Settings::read(texts.iter().map(Option::as_deref))
-        .and_then(|values| assemble(inputs, settings, &values, &mut problems));
+    let mut remarks = Vec::new();
+    let config = Settings::read(texts.iter().take(KEYS.len()).map(Option::as_deref))
+        .and_then(|values| assemble(inputs, settings, &texts, &values, &mut problems, &mut remarks));
     match config {
         Some(config) if problems.is_empty() => Ok(Loaded {
             notices: notices
                 .into_iter()
+                .chain(remarks)
                 .chain(idle_lines(&idle))
                 .chain(large_buffers(&config))
                 .collect(),
@@ -146,19 +190,27 @@ impl Problem {
 
     /// Where, the key, the value, and what is wrong with it.
     fn of(setting: &Setting, text: &str, wrong: &str) -> Self {
-        let key = setting.key.name;
-        let text = match &setting.source {
-            Source::File(name, line) => format!("{name}:{line}: {key}={text}: {wrong}"),
-            Source::Environment(variable) => format!("{variable}={text}: {wrong}"),
-            Source::Override => format!("--override {key}={text}: {wrong}"),
-            Source::Default => format!("{key}={text}: {wrong}"),
-        };
-        Self::at(&setting.source, text)
+        Self::at(&setting.source, sentence(setting, text, wrong))
+    }
+}
+
+/// Where a setting was said, its name, its text and what is to be said of it.
+fn sentence(setting: &Setting, text: &str, what: &str) -> String {
+    // A certificate in the settings would hide what is said of it.
+    const SHOWN_CHARS_MAX: usize = 200;
+    let place = setting.place();
+    if setting.key.is_secret() {
+        return format!("{place}: {what}");
+    }
+    match text.char_indices().nth(SHOWN_CHARS_MAX) {
+        Some((end, _)) => format!("{place}={}…: {what}", text.get(..end).unwrap_or("")),
+        None => format!("{place}={text}: {what}"),
     }
 }
 
 /// The texts of all settings while they are read, and what was found on the way.
 struct Gathered {
+    /// One for each of [`KEYS`], in that order; behind them those of single listeners.
     settings: Vec<Setting>,
     problems: Vec<Problem>,
     notices: Vec<String>,
@@ -170,6 +222,8 @@ impl Gathered {
     fn new() -> Self {
         let settings = KEYS.iter().map(|key| Setting {
             key,
+            listener: None,
+            name: Cow::Borrowed(key.name),
             text: key.default.text().map(str::to_owned),
             source: Source::Default,
         });
@@ -199,8 +253,13 @@ impl Gathered {
             if !name.starts_with("SKERRY_") || OURS.contains(&name.as_str()) {
                 continue;
             }
-            match KEYS.iter().find(|key| key.variable() == *name) {
-                Some(key) => self.set(key.name, value, Source::Environment(name.clone())),
+            let of_all = || {
+                KEYS.iter()
+                    .find(|key| key.variable() == *name)
+                    .map(|key| key.name.to_owned())
+            };
+            match of_all().or_else(|| listener_setting(name)) {
+                Some(key) => self.set(&key, value, Source::Environment(name.clone())),
                 // Container platforms set variables of their own for a service called skerry, so this is no error.
                 None => {
                     let variables: Vec<String> = KEYS.iter().map(Key::variable).collect();
@@ -224,7 +283,7 @@ impl Gathered {
 
     /// Takes one text; a later one goes before an earlier one.
     fn set(&mut self, name: &str, text: &str, source: Source) {
-        if let Some(setting) = keys::position(name).and_then(|at| self.settings.get_mut(at)) {
+        if let Some(setting) = self.position(name).and_then(|at| self.settings.get_mut(at)) {
             if let (Source::File(file, first), Source::File(_, line)) = (&setting.source, &source) {
                 self.notices.push(format!(
                     "{file}:{line}: {name} was already set on line {first}; this line counts"
@@ -232,26 +291,84 @@ impl Gathered {
             }
             setting.text = Some(text.trim().to_owned());
             setting.source = source;
-        } else if let Some(why) = no_effect::reason(name) {
+        } else if let Some(why) = idle_reason(name) {
             let place = match &source {
                 Source::File(_, line) => format!("{name} (line {line})"),
                 _ => format!("{name} ({source})"),
             };
             self.idle.entry(why).or_default().push(place);
         } else {
+            let (prefix, bare) = of_listener(name).map_or((String::new(), name), |(listener, bare)| {
+                (format!("{LISTENER_PREFIX}{listener}."), bare)
+            });
             let known = KEYS
                 .iter()
                 .map(|key| key.name)
                 .chain(no_effect::all().map(|(name, _)| name));
-            let near = near(name, known);
+            let near = near(bare, known).replace("did you mean ", &format!("did you mean {prefix}"));
             let place = match &source {
                 Source::Override => "--override ".into(),
                 other => format!("{other}: "),
             };
-            let text = format!("{place}{name}={}: unknown setting{near}", text.trim());
+            // What is misspelled may be a password's name.
+            let text = match ["password", "secret", "key"].iter().any(|word| name.contains(word)) {
+                true => String::new(),
+                false => format!("={}", text.trim()),
+            };
+            let text = format!("{place}{name}{text}: unknown setting{near}");
             self.problems.push(Problem::at(&source, text));
         }
     }
+
+    /// The place of the setting called `name`; one of a single listener gets its place when it is first named.
+    fn position(&mut self, name: &str) -> Option<usize> {
+        if let Some(at) = keys::position(name) {
+            return Some(at);
+        }
+        let (listener, bare) = of_listener(name)?;
+        let key = KEYS.iter().find(|key| key.name == bare && key.is_per_listener())?;
+        let listener = listener.to_ascii_lowercase();
+        let known = |setting: &Setting| setting.key.name == bare && setting.listener.as_deref() == Some(&listener);
+        if let Some(at) = self.settings.iter().position(known) {
+            return Some(at);
+        }
+        self.settings.push(Setting {
+            key,
+            name: Cow::Owned(format!("{LISTENER_PREFIX}{listener}.{bare}")),
+            listener: Some(listener),
+            text: None,
+            source: Source::Default,
+        });
+        Some(self.settings.len() - 1)
+    }
+}
+
+/// Listener and name of a setting of one listener. Names of listeners may have dots, so the known names decide.
+fn of_listener(name: &str) -> Option<(&str, &str)> {
+    let rest = name.strip_prefix(LISTENER_PREFIX)?;
+    let ssl = rest.find(".ssl.").map(|dot| (dot, dot + 1));
+    let (end, begin) = ssl.or_else(|| rest.find('.').map(|dot| (dot, dot + 1)))?;
+    Some((rest.get(..end)?, rest.get(begin..)?))
+}
+
+/// Why a setting that is none of [`KEYS`] has no effect; `None` for one that nobody knows.
+fn idle_reason(name: &str) -> Option<&'static str> {
+    match of_listener(name) {
+        Some((_, bare)) if bare.starts_with("ssl.") => no_effect::reason(bare),
+        Some((_, bare)) => Some(no_effect::listener_reason(bare)),
+        None => no_effect::reason(name),
+    }
+}
+
+/// The setting of one listener that a variable names. A listener's dots have become `_` in it, and are taken for such.
+fn listener_setting(variable: &str) -> Option<String> {
+    let rest = variable.strip_prefix(LISTENER_VARIABLE_PREFIX)?;
+    KEYS.iter().filter(|key| key.is_per_listener()).find_map(|key| {
+        let own = key.variable();
+        let listener = rest.strip_suffix(own.strip_prefix("SKERRY")?)?;
+        let listener = listener.to_ascii_lowercase();
+        (!listener.is_empty()).then(|| format!("{LISTENER_PREFIX}{listener}.{}", key.name))
+    })
 }
 
 /// Variables that begin as ours do but belong to the command line.
@@ -290,20 +407,27 @@ fn large_buffers(config: &Config) -> Option<String> {
 }
 
 /// Takes the settings together. `None` when something needed is missing; what is wrong is added to `problems`.
-fn assemble(inputs: &Inputs<'_>, settings: Vec<Setting>, s: &Settings, problems: &mut Vec<Problem>) -> Option<Config> {
+fn assemble(
+    inputs: &Inputs<'_>,
+    mut settings: Vec<Setting>,
+    texts: &[Option<String>],
+    s: &Settings,
+    problems: &mut Vec<Problem>,
+    remarks: &mut Vec<String>,
+) -> Option<Config> {
     let mut refuse = |name: &str, text: &str, wrong: &str| {
-        if let Some(setting) = settings.iter().find(|setting| setting.key.name == name) {
+        if let Some(setting) = settings.iter().find(|setting| setting.name == name) {
             problems.push(Problem::of(setting, text, wrong));
         }
     };
 
-    let texts = listeners::Texts {
+    let listener_texts = listeners::Texts {
         listeners: &s.listeners,
         advertised: s.advertised_listeners.as_deref(),
         map: &s.security_map,
         controllers: s.controller_listener_names.as_deref(),
     };
-    let listeners = match listeners::read(&texts, inputs.ipv6, inputs.resolve) {
+    let mut listeners = match listeners::read(&listener_texts, inputs.ipv6, inputs.resolve) {
         Ok(listeners) => listeners,
         Err(wrong) => {
             for w in wrong {
@@ -351,6 +475,57 @@ fn assemble(inputs: &Inputs<'_>, settings: Vec<Setting>, s: &Settings, problems:
         refuse("socket.request.max.bytes", &request_bytes_max.to_string(), &wrong);
     }
 
+    for listener in listeners
+        .iter_mut()
+        .filter(|listener| listener.protocol == Protocol::Ssl)
+    {
+        let own = ListenerSettings::of(&listener.name, &settings);
+        let Some(values) = own.read(texts) else { continue };
+        let development = inputs.file.is_none();
+        let said = |remark: &Remark| {
+            let setting = own.setting(remark.key)?;
+            let text = if remark.part.is_empty() {
+                setting.text.as_deref().unwrap_or("")
+            } else {
+                &remark.part
+            };
+            Some((setting, sentence(setting, text, &remark.why)))
+        };
+        match tls::read(&values, development, &|key| {
+            own.setting(key).map_or_else(String::new, Setting::place)
+        }) {
+            Ok((read, told)) => {
+                remarks.extend(told.iter().filter_map(said).map(|(_, sentence)| sentence));
+                listener.tls = Some(Box::new(read));
+            }
+            Err(wrong) => problems.extend(
+                wrong
+                    .iter()
+                    .filter_map(said)
+                    .map(|(setting, sentence)| Problem::at(&setting.source, sentence)),
+            ),
+        }
+    }
+    // What two listeners share is wrong, or told, once.
+    remarks.dedup();
+    problems.dedup_by(|a, b| a.text == b.text);
+    for setting in &settings {
+        let Some(name) = &setting.listener else { continue };
+        if !listeners
+            .iter()
+            .any(|listener| listener.name.eq_ignore_ascii_case(name))
+        {
+            remarks.push(format!(
+                "{}: listeners has none called {}, so it has no effect",
+                setting.place(),
+                name.to_ascii_uppercase()
+            ));
+        }
+    }
+    for setting in settings.iter_mut().filter(|setting| setting.key.is_secret()) {
+        setting.text = setting.text.as_ref().map(|_| Password::SHOWN.to_owned());
+    }
+
     let minutes = |n: i64| if n < 0 { -1 } else { n.saturating_mul(60_000) };
     let retention_ms = s
         .retention_ms
@@ -380,6 +555,13 @@ fn assemble(inputs: &Inputs<'_>, settings: Vec<Setting>, s: &Settings, problems:
             timestamp_type: s.message_timestamp_type,
             cleanup_policy: s.cleanup_policy,
             compression_type: s.compression_type,
+        },
+        tls: TlsConfig {
+            provider: s.tls_provider,
+            handshake_timeout: s.tls_handshake_timeout,
+            tickets: s.tls_tickets as u8,
+            ticket_lifetime: s.tls_ticket_lifetime,
+            handshakes: s.limit_handshakes,
         },
         retention_check_interval: s.retention_check_interval,
         flush: s.flush,
@@ -420,6 +602,38 @@ fn assemble(inputs: &Inputs<'_>, settings: Vec<Setting>, s: &Settings, problems:
         },
         settings,
     })
+}
+
+/// The settings as one listener has them: its own go before those of all.
+struct ListenerSettings<'a> {
+    settings: &'a [Setting],
+    /// For each of [`KEYS`], the place of the setting that counts.
+    places: Vec<usize>,
+}
+
+impl<'a> ListenerSettings<'a> {
+    fn of(listener: &str, settings: &'a [Setting]) -> Self {
+        let own = |key: &Key| {
+            settings.iter().position(|setting| {
+                let theirs = setting.listener.as_deref();
+                setting.key.name == key.name && theirs.is_some_and(|theirs| theirs.eq_ignore_ascii_case(listener))
+            })
+        };
+        let places = KEYS.iter().enumerate().map(|(at, key)| own(key).unwrap_or(at));
+        Self {
+            settings,
+            places: places.collect(),
+        }
+    }
+
+    fn setting(&self, key: &str) -> Option<&'a Setting> {
+        self.settings.get(*self.places.get(keys::position(key)?)?)
+    }
+
+    fn read(&self, texts: &[Option<String>]) -> Option<Settings> {
+        let text = |at: &usize| texts.get(*at).and_then(Option::as_deref);
+        Settings::read(self.places.iter().map(text))
+    }
 }
 
 #[cfg(test)]
@@ -492,7 +706,7 @@ mod tests {
     #[test]
     fn every_problem_is_said_with_its_place() {
         let file = "num.partition=2\nlog.segment.bytes=1g\nauto.create.topics.enable=yes\nskerry.flush=fast\n\
-                    what.is.this=1\nlog.dirs=/a,/b\nlisteners=SSL://:9093\nbad=\\u12\n";
+                    what.is.this=1\nlog.dirs=/a,/b\nlisteners=SASL_SSL://:9093\nbad=\\u12\n";
         let environment = [("SKERRY_NUM_PARTITIONS".to_owned(), "0".to_owned())];
         let overrides = ["fetch.max.bytes".to_owned(), "skerry.reed=durable".to_owned()];
         assert_eq!(
@@ -504,7 +718,7 @@ mod tests {
                 "server.properties:4: skerry.flush=fast: allowed: acks-all | every | interval | never",
                 "server.properties:5: what.is.this=1: unknown setting",
                 "server.properties:6: log.dirs=/a,/b: allowed: one directory; everything is kept under it",
-                "server.properties:7: listeners=SSL://:9093: SSL is not in this release, which speaks PLAINTEXT only",
+                "server.properties:7: listeners=SASL_SSL://:9093: SASL_SSL is not in this release, which speaks PLAINTEXT and SSL",
                 "server.properties:8: \\u needs four hexadecimal digits",
                 "SKERRY_NUM_PARTITIONS=0: allowed: a whole number from 1 to 2147483647",
                 "--override fetch.max.bytes: allowed: key=value",
@@ -595,5 +809,199 @@ mod tests {
                  skerry.limits.large.buffers, lower on a small machine"
             )
         );
+    }
+
+    const KEYSTORE: &str = "listeners=SSL://127.0.0.1:9093\nssl.keystore.location=/k.p12\n";
+
+    fn tls_of(loaded: &Loaded, listener: usize) -> &super::super::ListenerTls {
+        loaded.config.listeners[listener].tls.as_deref().unwrap()
+    }
+
+    #[test]
+    fn a_listener_s_own_tls_goes_before_that_of_all() {
+        let file = "listeners=INSIDE://127.0.0.1:1,OUT://127.0.0.1:2,PLAINTEXT://127.0.0.1:3\n\
+            listener.security.protocol.map=INSIDE:SSL,OUT:SSL,PLAINTEXT:PLAINTEXT\n\
+            ssl.keystore.location=/all.p12\nssl.keystore.password=sesame\nssl.truststore.location=/ca.pem\n\
+            listener.name.inside.ssl.keystore.location=/inside.jks\nlistener.name.inside.ssl.client.auth=required\n\
+            listener.name.gone.ssl.client.auth=required\n";
+        let environment = [(
+            "SKERRY_LISTENER_NAME_INSIDE_SSL_KEYSTORE_PASSWORD".to_owned(),
+            "open".to_owned(),
+        )];
+        let overrides = ["listener.name.out.ssl.enabled.protocols=TLSv1.3".to_owned()];
+        let loaded = load(&inputs(file, &environment, &overrides)).unwrap();
+        let file_of = |listener| match &tls_of(&loaded, listener).keystore {
+            tls::Keystore::File { file, .. } => file.clone(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(file_of(0).path, PathBuf::from("/inside.jks"));
+        assert_eq!(file_of(0).password.unwrap().reveal(), "open");
+        assert_eq!(
+            file_of(0).place,
+            "server.properties:6: listener.name.inside.ssl.keystore.location=/inside.jks"
+        );
+        assert_eq!(tls_of(&loaded, 0).client_auth, super::super::ClientAuth::Required);
+        assert_eq!(file_of(1).path, PathBuf::from("/all.p12"));
+        assert_eq!(file_of(1).password.unwrap().reveal(), "sesame");
+        assert_eq!(tls_of(&loaded, 1).client_auth, super::super::ClientAuth::None);
+        assert_eq!(tls_of(&loaded, 1).versions, [skerry_tls::suite::Version::Tls13]);
+        assert_eq!(tls_of(&loaded, 1).suites.len(), 3);
+        assert_eq!(tls_of(&loaded, 0).suites.len(), 9);
+        assert_eq!(loaded.config.listeners[2].tls, None);
+        assert_eq!(
+            loaded.notices,
+            [
+                "server.properties:8: listener.name.gone.ssl.client.auth: listeners has none called GONE, so it has no effect"
+            ]
+        );
+        let own = loaded.config.settings.last().unwrap();
+        assert_eq!(own.name, "listener.name.out.ssl.enabled.protocols");
+        assert_eq!(own.variable(), "SKERRY_LISTENER_NAME_OUT_SSL_ENABLED_PROTOCOLS");
+    }
+
+    #[test]
+    fn secrets_are_shown_to_nobody() {
+        let file = format!(
+            "{KEYSTORE}ssl.keystore.password=sesame-1\nssl.key.password=sesame-2\nlistener.name.ssl.ssl.truststore.password=sesame-3\n"
+        );
+        let loaded = loaded(&file);
+        assert!(!format!("{loaded:?}").contains("sesame"), "{loaded:?}");
+        let shown: Vec<_> = loaded
+            .config
+            .settings
+            .iter()
+            .filter(|s| s.text.as_deref() == Some("[hidden]"))
+            .collect();
+        assert_eq!(shown.len(), 3);
+        for file in [
+            "ssl.keystore.pasword=sesame\n",
+            "listener.name.a.ssl.keystore.key.x=sesame\n",
+        ] {
+            let said = problems(file).join("\n");
+            assert!(!said.contains("sesame"), "{said}");
+        }
+        assert_eq!(
+            problems("listener.name.a.ssl.keystore.pasword=sesame\n"),
+            [
+                "server.properties:1: listener.name.a.ssl.keystore.pasword: unknown setting; did you mean listener.name.a.ssl.keystore.password?"
+            ]
+        );
+    }
+
+    #[test]
+    fn what_tls_lacks_is_said() {
+        let ssl = "listeners=SSL://127.0.0.1:9093\n";
+        for (more, wanted) in [
+            (
+                "",
+                "ssl.keystore.location=: a listener that speaks SSL needs a private key and a certificate: set this, or ssl.keystore.key and \
+                 ssl.keystore.certificate.chain",
+            ),
+            (
+                "ssl.keystore.key=K\n",
+                "server.properties:2: ssl.keystore.key: a private key without a certificate: set ssl.keystore.certificate.chain too",
+            ),
+            (
+                "ssl.keystore.certificate.chain=C\n",
+                "server.properties:2: ssl.keystore.certificate.chain=C: a certificate without a private key: set ssl.keystore.key too",
+            ),
+            (
+                "ssl.keystore.location=/k\nssl.keystore.key=K\nssl.keystore.certificate.chain=C\n",
+                "server.properties:2: ssl.keystore.location=/k: there is also ssl.keystore.key or ssl.keystore.certificate.chain: \
+                 a keystore is a file or in the settings, not both",
+            ),
+            (
+                "ssl.keystore.location=/k\nssl.client.auth=required\n",
+                "server.properties:3: ssl.client.auth=required: it needs the CAs that sign the clients' certificates: \
+                 ssl.truststore.location or ssl.truststore.certificates",
+            ),
+            (
+                "ssl.keystore.location=/k\nssl.truststore.location=/t\nssl.truststore.certificates=C\n",
+                "server.properties:3: ssl.truststore.location=/t: there is also ssl.truststore.certificates: \
+                 a truststore is a file or in the settings, not both",
+            ),
+            (
+                "ssl.keystore.location=/k\nssl.client.auth=maybe\n",
+                "server.properties:3: ssl.client.auth=maybe: allowed: none | requested | required",
+            ),
+            (
+                "ssl.keystore.location=/k\nssl.enabled.protocols=TLSv1.3,TLS1.2\n",
+                "server.properties:3: ssl.enabled.protocols=TLS1.2: allowed: TLSv1.2, TLSv1.3",
+            ),
+            (
+                "ssl.keystore.location=/k\nssl.enabled.protocols=TLSv1.1\n",
+                "server.properties:3: ssl.enabled.protocols=TLSv1.1: none of these is spoken here: allowed: TLSv1.2, TLSv1.3",
+            ),
+            (
+                "ssl.keystore.location=/k\nssl.cipher.suites=TLS_AES_128_GCM_SHA257\n",
+                "server.properties:3: ssl.cipher.suites=TLS_AES_128_GCM_SHA257: there is no such suite; did you mean TLS_AES_128_GCM_SHA256?",
+            ),
+            (
+                "ssl.keystore.location=/k\nssl.enabled.protocols=TLSv1.2\nssl.cipher.suites=TLS_AES_128_GCM_SHA256\n",
+                "server.properties:4: ssl.cipher.suites=TLS_AES_128_GCM_SHA256: none of these is spoken here in any of \
+                 ssl.enabled.protocols; skerry config lists those that are",
+            ),
+            (
+                "ssl.keystore.location=/k\nssl.principal.mapping.rules=RULE:x\n",
+                "server.properties:3: ssl.principal.mapping.rules=RULE:x: allowed: RULE:pattern/replacement/, then L or U or nothing, \
+                 or DEFAULT; not RULE:x",
+            ),
+        ] {
+            assert_eq!(problems(&format!("{ssl}{more}")), [wanted]);
+        }
+    }
+
+    #[test]
+    fn a_kafka_file_s_suites_and_versions_are_taken_as_far_as_they_are_spoken() {
+        let file = format!(
+            "{KEYSTORE}ssl.enabled.protocols=TLSv1.3, TLSv1.2,TLSv1.1\n\
+             ssl.cipher.suites=SSL_ECDHE_RSA_WITH_AES_256_GCM_SHA384,TLS_DHE_RSA_WITH_AES_256_CBC_SHA256\n\
+             ssl.protocol=TLSv1.3\nssl.endpoint.identification.algorithm=\nlistener.name.ssl.ssl.provider=x\n\
+             listener.name.ssl.plain.sasl.jaas.config=x\n"
+        );
+        let loaded = loaded(&file);
+        let names: Vec<_> = tls_of(&loaded, 0).suites.iter().map(|suite| suite.name()).collect();
+        assert_eq!(names, ["TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384"]);
+        assert_eq!(
+            loaded.notices,
+            [
+                "server.properties:3: ssl.enabled.protocols=TLSv1.1: it is broken, and not spoken here",
+                "server.properties:4: ssl.cipher.suites=TLS_DHE_RSA_WITH_AES_256_CBC_SHA256: it is not spoken here, and left out",
+                "server.properties:4: ssl.cipher.suites=SSL_ECDHE_RSA_WITH_AES_256_GCM_SHA384,TLS_DHE_RSA_WITH_AES_256_CBC_SHA256: \
+                 none of these is for TLSv1.3, which is therefore not spoken",
+                "ssl.protocol (line 5), listener.name.ssl.ssl.provider (line 7) have no effect: TLS is the broker's own, not Java's",
+                "ssl.endpoint.identification.algorithm (line 6) has no effect: the broker checks names in no certificate: \
+                 it makes no connections of its own",
+                "listener.name.ssl.plain.sasl.jaas.config (line 8) has no effect: there is no SASL in this release",
+            ]
+        );
+        let empty = format!("{KEYSTORE}ssl.cipher.suites=\n");
+        assert_eq!(tls_of(&super::tests::loaded(&empty), 0).suites.len(), 9);
+    }
+
+    #[test]
+    fn in_line_pem_is_one_text() {
+        let file = "listeners=SSL://127.0.0.1:9093\nssl.keystore.type=PEM\n\
+                    ssl.keystore.key=-----BEGIN PRIVATE KEY----- \\\n  AAAA \\\n -----END PRIVATE KEY-----\n\
+                    ssl.keystore.certificate.chain=-----BEGIN CERTIFICATE-----\\nBBBB\\n-----END CERTIFICATE-----\n";
+        let loaded = loaded(file);
+        let tls::Keystore::Inline { text, place, .. } = &tls_of(&loaded, 0).keystore else {
+            panic!()
+        };
+        assert_eq!(
+            text.reveal(),
+            "-----BEGIN PRIVATE KEY----- AAAA -----END PRIVATE KEY-----\n-----BEGIN CERTIFICATE-----\nBBBB\n-----END CERTIFICATE-----"
+        );
+        assert_eq!(place, "server.properties:3: ssl.keystore.key");
+    }
+
+    #[test]
+    fn without_a_file_certificates_are_made() {
+        let overrides = ["listeners=SSL://127.0.0.1:0".to_owned()];
+        let bare = Inputs {
+            file: None,
+            ..inputs("", &[], &overrides)
+        };
+        assert_eq!(tls_of(&load(&bare).unwrap(), 0).keystore, tls::Keystore::Development);
     }
 }

@@ -5,8 +5,10 @@ pub mod keys;
 mod listeners;
 mod load;
 pub mod no_effect;
+pub mod principal;
 mod process;
 mod properties;
+pub mod tls;
 pub mod value;
 
 use std::net::SocketAddr;
@@ -16,7 +18,10 @@ use skerry_core::time::Millis;
 
 pub use load::{Inputs, Loaded, Setting, Source, load};
 pub use process::from_process;
-pub use value::{CleanupPolicy, CompressionType, Flush, IoUring, Read, TimestampType};
+pub use tls::{ListenerTls, TlsConfig};
+pub use value::{
+    CleanupPolicy, ClientAuth, CompressionType, Flush, IoUring, Password, Read, TimestampType, TlsProvider,
+};
 
 /// Everything the broker is told at start. Sizes are bytes.
 #[derive(Clone, Debug)]
@@ -29,6 +34,8 @@ pub struct Config {
     pub rack: Option<String>,
     /// Where clients connect: at least one.
     pub listeners: Vec<Listener>,
+    /// What TLS has in common on all listeners.
+    pub tls: TlsConfig,
     /// `log.dirs`: the one data directory. Made when it is not there.
     pub data_dir: PathBuf,
     /// `auto.create.topics.enable`.
@@ -65,7 +72,8 @@ pub struct Config {
     pub group: GroupConfig,
     /// How much of everything there may be; taken at start.
     pub limits: Limits,
-    /// Every setting as it was said and by whom, in the order of [`keys::KEYS`].
+    /// Every setting as it was said and by whom, in the order of [`keys::KEYS`]; behind them those of single listeners. Secrets are
+    /// not among the texts.
     pub settings: Vec<Setting>,
 }
 
@@ -85,6 +93,8 @@ pub struct Listener {
     pub advertised: Option<Advertised>,
     /// What is spoken on it.
     pub protocol: Protocol,
+    /// What TLS is set up with: there when `protocol` is [`Protocol::Ssl`].
+    pub tls: Option<Box<ListenerTls>>,
 }
 
 /// A host and port as clients are told them.
@@ -101,6 +111,8 @@ pub struct Advertised {
 pub enum Protocol {
     /// Kafka's protocol over plain TCP.
     Plaintext,
+    /// Kafka's protocol over TLS.
+    Ssl,
 }
 
 /// What a topic without its own setting has.

@@ -13,6 +13,16 @@ pub fn reason(name: &str) -> Option<&'static str> {
     exact.or_else(prefixed).map(|(why, _)| *why)
 }
 
+/// Why a setting of one listener has no effect: `name` is what follows `listener.name.<listener>.`, and is none of those that have one.
+#[must_use]
+pub fn listener_reason(name: &str) -> &'static str {
+    reason(name).unwrap_or(if name.contains("sasl") {
+        "there is no SASL in this release"
+    } else {
+        "of the settings of one listener, those of TLS alone have an effect"
+    })
+}
+
 /// Every exact name with its reason.
 pub fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
     KEYS.iter()
@@ -21,10 +31,6 @@ pub fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
 
 /// Names that end in something of the user's.
 const PREFIXES: &[(&str, &str)] = &[
-    (
-        "settings of one listener belong to TLS and SASL, which are not in this release",
-        "listener.name.",
-    ),
     ("there is no tiered storage", "rsm.config."),
     ("there is no tiered storage", "rlmm.config."),
     ("plug-in classes are Java's", "config.providers."),
@@ -102,13 +108,21 @@ const KEYS: &[(&str, &str)] = &[
          transaction.two.phase.commit.enable transactional.id.expiration.ms",
     ),
     (
-        "there is no TLS in this release",
-        "security.providers ssl.allow.dn.changes ssl.allow.san.changes ssl.cipher.suites ssl.client.auth
-         ssl.enabled.protocols ssl.endpoint.identification.algorithm ssl.engine.factory.class ssl.key.password
-         ssl.keymanager.algorithm ssl.keystore.certificate.chain ssl.keystore.key ssl.keystore.location
-         ssl.keystore.password ssl.keystore.type ssl.principal.mapping.rules ssl.protocol ssl.provider
-         ssl.secure.random.implementation ssl.trustmanager.algorithm ssl.truststore.certificates
-         ssl.truststore.location ssl.truststore.password ssl.truststore.type",
+        "TLS is the broker's own, not Java's",
+        "security.providers ssl.engine.factory.class ssl.keymanager.algorithm ssl.protocol ssl.provider
+         ssl.secure.random.implementation ssl.trustmanager.algorithm",
+    ),
+    (
+        "the broker checks names in no certificate: it makes no connections of its own",
+        "ssl.endpoint.identification.algorithm",
+    ),
+    (
+        "a new certificate may bear other names than the one before",
+        "ssl.allow.dn.changes ssl.allow.san.changes",
+    ),
+    (
+        "principals are built as Kafka's own builder does it",
+        "principal.builder.class",
     ),
     (
         "there is no authentication or authorization in this release",
@@ -117,7 +131,7 @@ const KEYS: &[(&str, &str)] = &[
          delegation.token.master.key delegation.token.max.lifetime.ms delegation.token.secret.key
          password.encoder.cipher.algorithm password.encoder.iterations password.encoder.key.length
          password.encoder.keyfactory.algorithm password.encoder.old.secret password.encoder.secret
-         principal.builder.class sasl.client.callback.handler.class sasl.enabled.mechanisms sasl.jaas.config
+         sasl.client.callback.handler.class sasl.enabled.mechanisms sasl.jaas.config
          sasl.kerberos.kinit.cmd sasl.kerberos.min.time.before.relogin sasl.kerberos.principal.to.local.rules
          sasl.kerberos.service.name sasl.kerberos.ticket.renew.jitter sasl.kerberos.ticket.renew.window.factor
          sasl.login.callback.handler.class sasl.login.class sasl.login.connect.timeout.ms
@@ -280,7 +294,7 @@ mod tests {
             reason("process.roles"),
             Some("one node is the whole cluster: it has no controller quorum")
         );
-        assert!(reason("listener.name.internal.ssl.keystore.location").is_some());
+        assert!(reason("rsm.config.x").is_some());
         assert_eq!(reason("process.role"), None);
     }
 }

@@ -1,6 +1,9 @@
 //! The types a setting can have: how each is read from text and what it says is allowed.
 
+use std::fmt;
+
 use skerry_core::time::Millis;
+use zeroize::Zeroizing;
 
 /// A type that a setting's text is read into. Reading allocates for `String` alone.
 pub trait Value: Sized {
@@ -93,6 +96,61 @@ impl Value for String {
     }
     fn allowed(_: Range) -> String {
         "text that is not empty".into()
+    }
+}
+
+/// A text that nobody is shown: a password or a private key. Wiped when dropped.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Password(Zeroizing<String>);
+
+impl Password {
+    /// What is shown instead.
+    pub const SHOWN: &'static str = "[hidden]";
+
+    /// `secret` and, on a line of its own, `rest`.
+    pub(super) fn join(secret: &Self, rest: &str) -> Self {
+        let mut text = Zeroizing::new(String::with_capacity(secret.0.len() + rest.len() + 1));
+        text.push_str(&secret.0);
+        text.push('\n');
+        text.push_str(rest);
+        Self(text)
+    }
+
+    /// The text, for what opens with it.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Password {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(Self::SHOWN)
+    }
+}
+
+impl Value for Password {
+    const TYPE: &'static str = "password";
+    fn parse(text: &str, _: Range) -> Option<Self> {
+        Some(Self(Zeroizing::new(text.to_owned())))
+    }
+    fn allowed(_: Range) -> String {
+        "any text, which is not shown".into()
+    }
+}
+
+/// Parts separated by commas; none of them empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct List(pub Vec<String>);
+
+impl Value for List {
+    const TYPE: &'static str = "list";
+    fn parse(text: &str, _: Range) -> Option<Self> {
+        let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+        Some(Self(parts.map(str::to_owned).collect()))
+    }
+    fn allowed(_: Range) -> String {
+        "names separated by commas".into()
     }
 }
 
@@ -212,5 +270,29 @@ choices! {
         Lz4 = "lz4",
         /// Zstandard.
         Zstd = "zstd",
+    }
+}
+
+choices! {
+    /// Whether clients show a certificate (`ssl.client.auth`).
+    ClientAuth {
+        /// They are not asked.
+        None = "none",
+        /// They are asked, and served without.
+        Requested = "requested",
+        /// They are asked, and refused without.
+        Required = "required",
+    }
+}
+
+choices! {
+    /// Whose primitives TLS is made of (`skerry.tls.provider`).
+    TlsProvider {
+        /// The fast one where the processor has it.
+        Auto = "auto",
+        /// Mbed TLS, which is portable.
+        Mbedtls = "mbedtls",
+        /// AWS-LC.
+        Fast = "fast",
     }
 }

@@ -61,14 +61,14 @@ pub fn handle<H: Host>(
                         let (text, source) = texts.effective(config, key);
                         (Some(text), source)
                     }
-                    Told::Broker(setting) => (setting.text.as_deref(), source_of(setting)),
+                    Told::Broker(setting) => (shown(setting), source_of(setting)),
                 };
                 emit(&DescribeConfigsResourceResult {
                     name: told.name(),
                     value,
                     read_only: matches!(told, Told::Broker(_)),
                     config_source: source as i8,
-                    is_sensitive: false,
+                    is_sensitive: matches!(told, Told::Broker(setting) if setting.key.is_secret()),
                     synonyms: synonyms.array(0),
                     config_type: told.config_type() as i8,
                     documentation: request.include_documentation.then_some(documentation),
@@ -124,10 +124,10 @@ fn settings<'r>(state: &'r State, resource: Option<Resource>) -> impl Iterator<I
 }
 
 impl<'r> Told<'r> {
-    const fn name(&self) -> &'r str {
+    fn name(&self) -> &'r str {
         match self {
             Self::Topic(_, key) => key.name(),
-            Self::Broker(setting) => setting.key.name,
+            Self::Broker(setting) => &setting.name,
         }
     }
 
@@ -146,6 +146,8 @@ impl<'r> Told<'r> {
                 "milliseconds" => ConfigType::Long,
                 "number" if setting.key.range.max > i64::from(i32::MAX) => ConfigType::Long,
                 "number" => ConfigType::Int,
+                "list" => ConfigType::List,
+                "password" => ConfigType::Password,
                 _ => ConfigType::String,
             },
         }
@@ -174,17 +176,22 @@ impl<'r> Told<'r> {
                 ]
             }
             Self::Broker(setting) => {
-                let name = setting.key.name;
+                let name = self.name();
                 let said = source_of(setting) == ConfigSource::StaticBroker;
                 let default = setting.key.default.text();
                 [
-                    said.then(|| synonym(name, setting.text.as_deref(), ConfigSource::StaticBroker)),
+                    said.then(|| synonym(name, shown(setting), ConfigSource::StaticBroker)),
                     default.map(|text| synonym(name, Some(text), ConfigSource::Default)),
                     None,
                 ]
             }
         }
     }
+}
+
+/// What is told of a setting's text: nothing, when it is a secret.
+fn shown(setting: &Setting) -> Option<&str> {
+    setting.text.as_deref().filter(|_| !setting.key.is_secret())
 }
 
 const fn source_of(setting: &Setting) -> ConfigSource {

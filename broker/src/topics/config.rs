@@ -26,6 +26,8 @@ pub enum ConfigType {
     Double = 6,
     /// Texts with commas between them.
     List = 7,
+    /// Text that is not told.
+    Password = 9,
 }
 
 /// Where a setting's value comes from, as DescribeConfigs numbers it (KIP-226).
