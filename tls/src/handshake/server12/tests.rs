@@ -440,6 +440,34 @@ fn who_gets_a_changed_bit_is_never_connected() {
     }
 }
 
+/// Goal: Finished is compared. Method: extended_master_secret is hidden from the server, so that both sides make the same keys of hellos that are
+/// not the same.
+#[test]
+fn a_hello_that_was_changed_is_found_out_by_finished() {
+    let rig = Rig::new();
+    let identities = rig.identities();
+    let (client, server) = (rig.client(), rig.server(&identities));
+    let mut whole = pair(&client, &server);
+    whole.run(&mut Whole);
+    let extension = [0, 23, 0, 0];
+    let places = whole.to_server.windows(4).enumerate();
+    let at = places
+        .filter(|(_, window)| *window == extension)
+        .map(|(at, _)| at)
+        .next()
+        .unwrap()
+        + 1;
+    let mut pair = pair(&client, &server);
+    pair.run(&mut Flip {
+        direction: Direction::ToServer,
+        at,
+        mask: 0x40,
+    });
+    assert!(!pair.server.session.agreed().extended_master_secret);
+    assert_eq!(pair.server.cause, Some(Cause::BadFinished));
+    assert_eq!(pair.client.cause, Some(Cause::PeerAlert(Alert::DecryptError)));
+}
+
 /// Whether a byte is of a record's version, which is not looked at closely (RFC 8446 §5.1).
 fn is_version(stream: &[u8], at: usize) -> bool {
     let mut start = 0;
