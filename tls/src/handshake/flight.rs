@@ -14,15 +14,18 @@ pub struct Flight<'a, P: Provider> {
     write: &'a mut WriteHalf<P>,
     pending: Writer<'a>,
     out: Out<'a>,
+    /// A close_notify was sent: nothing may follow it.
+    is_closed: bool,
 }
 
 impl<'a, P: Provider> Flight<'a, P> {
     /// Nothing gathered yet. `pending` holds messages in plaintext until they are sealed into `out`.
-    pub(crate) const fn new(write: &'a mut WriteHalf<P>, pending: &'a mut [u8], out: Out<'a>) -> Self {
+    pub(crate) const fn new(write: &'a mut WriteHalf<P>, pending: &'a mut [u8], out: Out<'a>, is_closed: bool) -> Self {
         Self {
             write,
             pending: Writer::new(pending),
             out,
+            is_closed,
         }
     }
 
@@ -55,22 +58,31 @@ impl<'a, P: Provider> Flight<'a, P> {
     /// Seals what was gathered, then a change_cipher_spec, which is never protected in TLS 1.3: it must leave before keys are on.
     pub fn change_cipher_spec(&mut self) -> Result<(), Cause> {
         self.seal()?;
-        seal_into(self.write, &mut self.out, ContentType::ChangeCipherSpec, &[1])
+        self.record(ContentType::ChangeCipherSpec, &[1])
     }
 
     /// Seals what was gathered, then an alert that ends nothing.
     pub fn warn(&mut self, alert: Alert) -> Result<(), Cause> {
         self.seal()?;
-        seal_alert(self.write, &mut self.out, alert)
+        self.record(ContentType::Alert, &[alert.level(), alert as u8])
     }
 
     /// Seals what was gathered: as few records as its bytes and the peer's limit allow.
     pub fn seal(&mut self) -> Result<(), Cause> {
-        for content in self.pending.as_slice().chunks(self.write.content_bytes_max()) {
-            seal_into(self.write, &mut self.out, ContentType::Handshake, content)?;
+        if !self.is_closed {
+            for content in self.pending.as_slice().chunks(self.write.content_bytes_max()) {
+                seal_into(self.write, &mut self.out, ContentType::Handshake, content)?;
+            }
         }
         self.pending.clear();
         Ok(())
+    }
+
+    fn record(&mut self, kind: ContentType, content: &[u8]) -> Result<(), Cause> {
+        if self.is_closed {
+            return Ok(());
+        }
+        seal_into(self.write, &mut self.out, kind, content)
     }
 }
 

@@ -10,6 +10,7 @@ mod flight;
 mod hello;
 pub mod key_schedule;
 mod machine;
+mod moves;
 pub mod prf;
 pub mod proof;
 mod second_hello;
@@ -23,6 +24,7 @@ pub use flight::Flight;
 pub(crate) use flight::seal_alert;
 pub use hello::AwaitClientHello;
 pub use machine::State;
+pub use moves::{MOVES, Move, is_legal};
 pub use ticket::{TICKET_BYTES_MAX, TicketKeys};
 pub use transcript::Transcript;
 

@@ -361,8 +361,8 @@ impl<P: Provider> AwaitClientCertificate<P> {
     /// Its name.
     pub const ID: StateId = StateId::AwaitClientCertificate;
 
-    /// A chain, or none. One that is refused is told after the client's Finished, when the client listens for it: it ends its own
-    /// handshake with that and may not look at what comes before (RFC 8446 §4.4.2.4, §6.2).
+    /// A chain, or none. A refused one is told only after the client's Finished: until that is written many clients read nothing, and would
+    /// meet a reset instead of the alert.
     pub fn on(self, turn: &mut Turn<'_, P>, input: Input<'_>) -> Result<State<P>, Cause> {
         let Self { mut pending } = self;
         let message = input.expect(Certificate13::KIND.wire(), Self::ID)?;
