@@ -3,7 +3,7 @@
 #
 #   tests/setup.sh run      to build and run the broker: Rust and a C compiler
 #   tests/setup.sh check    run, and rustfmt, clippy, what the firmware check needs
-#   tests/setup.sh test     run, and every client of the interop suite with its language
+#   tests/setup.sh test     run, and every client, TLS peer and scanner of the interop suite with its language
 #   tests/setup.sh fuzz     run, and cargo-fuzz
 #
 # For Debian and Ubuntu. Packages are installed when this runs as root or sudo asks for no password; otherwise the command is
@@ -97,6 +97,21 @@ clients() {
     fi
 }
 
+# TLS peers that are no Kafka clients, and scanners.
+peers() {
+    debian openssl gnutls-bin sslscan nmap testssl.sh
+    local version
+    for version in 17 25; do
+        grep -qs "^JAVA_VERSION=\"$version[.\"]" /usr/lib/jvm/*/release && continue
+        # Debian has one of them; the other comes from Adoptium.
+        if apt-cache show "openjdk-$version-jre-headless" >/dev/null 2>&1; then
+            debian "openjdk-$version-jre-headless"
+        else
+            lack "Java $version under /usr/lib/jvm (https://adoptium.net/installation/linux)"
+        fi
+    done
+}
+
 # One group's tools, and at the end whatever could not be had.
 for group in "${@:-run}"; do
     case $group in
@@ -104,6 +119,7 @@ for group in "${@:-run}"; do
     test)
         run
         clients
+        peers
         ;;
     *)
         say "setup.sh: no group named $group (run, check, test, fuzz)"

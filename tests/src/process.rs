@@ -26,14 +26,7 @@ pub fn skerry() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| match env::var_os("SKERRY_BIN") {
         Some(path) => path.into(),
-        None => {
-            let profile_dir = profile_dir();
-            let profile = match profile_dir.file_name().and_then(|n| n.to_str()) {
-                Some("debug") | None => "dev",
-                Some(name) => name,
-            };
-            build(profile)
-        }
+        None => build(own_profile()),
     })
 }
 
@@ -52,31 +45,48 @@ fn profile_dir() -> PathBuf {
 /// Panics when it does not build.
 #[must_use]
 pub fn build(profile: &str) -> PathBuf {
+    let folder = cargo_build(&["--package", "skerry-broker", "--bin", "skerry"], profile);
+    folder.join("skerry")
+}
+
+/// Builds an example of the `tls` crate in the profile of the running test; where it is.
+///
+/// Panics when it does not build.
+#[must_use]
+pub fn tls_example(name: &str) -> PathBuf {
+    let folder = cargo_build(&["--package", "skerry-tls", "--example", name], own_profile());
+    folder.join("examples").join(name)
+}
+
+/// The profile that this program was built in.
+fn own_profile() -> &'static str {
+    static PROFILE: OnceLock<String> = OnceLock::new();
+    PROFILE.get_or_init(|| {
+        let profile_dir = profile_dir();
+        match profile_dir.file_name().and_then(|n| n.to_str()) {
+            Some("debug") | None => "dev".to_owned(),
+            Some(name) => name.to_owned(),
+        }
+    })
+}
+
+/// Has cargo build it in the target directory of this program; the directory of the profile.
+fn cargo_build(what: &[&str], profile: &str) -> PathBuf {
     let profile_dir = profile_dir();
     let target_dir = profile_dir
         .parent()
         .expect("a profile's directory lies in the target directory");
     let status = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .args([
-            "build",
-            "--quiet",
-            "--package",
-            "skerry-broker",
-            "--bin",
-            "skerry",
-            "--profile",
-            profile,
-        ])
+        .args(["build", "--quiet", "--profile", profile])
+        .args(what)
         .arg("--manifest-path")
         .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml"))
         .arg("--target-dir")
         .arg(target_dir)
         .status()
         .expect("cargo runs");
-    assert!(status.success(), "skerry does not build");
-    target_dir
-        .join(if profile == "dev" { "debug" } else { profile })
-        .join("skerry")
+    assert!(status.success(), "{what:?} does not build");
+    target_dir.join(if profile == "dev" { "debug" } else { profile })
 }
 
 /// A directory of its own under the system's temporary one, removed with everything in it when dropped.

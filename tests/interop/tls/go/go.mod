@@ -1,0 +1,3 @@
+module skerry/interop/tls
+
+go 1.26

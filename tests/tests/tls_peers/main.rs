@@ -1,0 +1,41 @@
+//! Other TLS libraries against ours, in both roles.
+//!
+//! They need the peers, which `tests/setup.sh test` installs and builds; `make test` runs them, or one by name with
+//! `cargo test -p skerry-tests --test tls_peers -- --ignored --nocapture gnutls`. `SKERRY_TLS_SERVER=rustls` (or `go`) puts that library in
+//! our server's place, to try the peers themselves.
+
+mod matrix;
+mod peers;
+mod programs;
+
+use peers::Peer;
+
+macro_rules! clients {
+    ($($name:ident $mbedtls:ident $peer:expr,)*) => {
+        $(
+            #[test]
+            #[ignore = "needs the peers: tests/setup.sh test"]
+            fn $name() {
+                matrix::every_row($peer);
+            }
+
+            #[test]
+            #[ignore = "needs the peers: tests/setup.sh test"]
+            fn $mbedtls() {
+                matrix::essential_rows_over_mbedtls($peer);
+            }
+        )*
+    };
+}
+
+clients! {
+    client_openssl client_openssl_over_mbedtls Peer::OpenSsl,
+    client_gnutls client_gnutls_over_mbedtls Peer::GnuTls,
+    client_java_17 client_java_17_over_mbedtls Peer::Java(17),
+    client_java_25 client_java_25_over_mbedtls Peer::Java(25),
+    client_go client_go_over_mbedtls Peer::Go,
+    client_node client_node_over_mbedtls Peer::Node,
+    client_python client_python_over_mbedtls Peer::Python,
+    client_rustls client_rustls_over_mbedtls Peer::Rustls,
+    client_tlslite_ng client_tlslite_ng_over_mbedtls Peer::TlsliteNg,
+}
