@@ -7,6 +7,8 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"os"
@@ -70,7 +72,37 @@ func (p plan) record(index int) *kgo.Record {
 }
 
 func client(more ...kgo.Opt) (*kgo.Client, error) {
-	return kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(os.Getenv("SKERRY_BOOTSTRAP")), kgo.AllowAutoTopicCreation()}, more...)...)
+	common := []kgo.Opt{kgo.SeedBrokers(os.Getenv("SKERRY_BOOTSTRAP")), kgo.AllowAutoTopicCreation()}
+	config, err := security()
+	if err != nil {
+		return nil, err
+	}
+	if config != nil {
+		common = append(common, kgo.DialTLSConfig(config))
+	}
+	return kgo.NewClient(append(common, more...)...)
+}
+
+// PEM files: the CA that the broker's certificate is from, which means TLS; and a certificate of our own with its key.
+func security() (*tls.Config, error) {
+	ca, identity := os.Getenv("SKERRY_CA"), os.Getenv("SKERRY_IDENTITY")
+	if ca == "" {
+		return nil, nil
+	}
+	pem, err := os.ReadFile(ca)
+	if err != nil {
+		return nil, err
+	}
+	config := &tls.Config{RootCAs: x509.NewCertPool()}
+	config.RootCAs.AppendCertsFromPEM(pem)
+	if identity != "" {
+		own, err := tls.LoadX509KeyPair(identity, identity)
+		if err != nil {
+			return nil, err
+		}
+		config.Certificates = []tls.Certificate{own}
+	}
+	return config, nil
 }
 
 func roundtrip(ctx context.Context, codec string) error {

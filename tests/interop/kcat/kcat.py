@@ -15,7 +15,7 @@ import time
 
 sys.path.append(str(pathlib.Path(__file__).parent.parent / "python"))
 
-from plan import BOOTSTRAP, RECORDS, expect, roundtrips  # noqa: E402
+from plan import RECORDS, expect, librdkafka, roundtrips  # noqa: E402
 
 RUN = 2500
 # Between fields and after a record: characters that no key or value has.
@@ -23,7 +23,8 @@ FORMAT = "%t|%p|%o|%T|%k|%s|%h\n"
 
 
 def kcat(*arguments, input=None, timeout=120):
-    done = subprocess.run(["kcat", "-b", BOOTSTRAP, *arguments], input=input, capture_output=True, text=True, timeout=timeout)
+    common = [argument for name, value in librdkafka().items() for argument in ("-X", f"{name}={value}")]
+    done = subprocess.run(["kcat", *common, *arguments], input=input, capture_output=True, text=True, timeout=timeout)
     expect(done.returncode == 0, f"kcat {' '.join(arguments)}: {done.stderr.strip()}")
     return done.stdout
 

@@ -8,6 +8,7 @@
 'use strict'
 
 const assert = require('node:assert/strict')
+const fs = require('node:fs')
 const { setTimeout: sleep } = require('node:timers/promises')
 const { Kafka, CompressionTypes, CompressionCodecs, ConfigResourceTypes, logLevel } = require('kafkajs')
 
@@ -21,9 +22,18 @@ const TYPES = {
   zstd: CompressionTypes.ZSTD,
 }
 
+/** PEM files: the CA that the broker's certificate is from, which means TLS; and a certificate of our own with its key. */
+function security() {
+  const { SKERRY_CA: ca, SKERRY_IDENTITY: identity } = process.env
+  if (!ca) return false
+  const own = identity && fs.readFileSync(identity)
+  return { ca: [fs.readFileSync(ca)], cert: own, key: own }
+}
+
 const kafka = new Kafka({
   clientId: 'kafkajs',
   brokers: [process.env.SKERRY_BOOTSTRAP],
+  ssl: security(),
   logLevel: logLevel.NOTHING,
 })
 

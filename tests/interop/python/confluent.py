@@ -10,9 +10,9 @@ import sys
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec
 
-from plan import BOOTSTRAP, PARTITIONS, RECORDS, expect, roundtrips, until
+from plan import PARTITIONS, RECORDS, expect, librdkafka, roundtrips, until
 
-COMMON = {"bootstrap.servers": BOOTSTRAP}
+COMMON = librdkafka()
 
 
 def roundtrip(plan):

@@ -8,18 +8,24 @@ import sys
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import NewTopic
 
-from plan import BOOTSTRAP, PARTITIONS, RECORDS, expect, roundtrips, until
+from plan import BOOTSTRAP, CA, IDENTITY, PARTITIONS, RECORDS, expect, roundtrips, until
+
+COMMON = {"bootstrap_servers": BOOTSTRAP}
+if CA:
+    COMMON |= {"security_protocol": "SSL", "ssl_cafile": CA}
+if IDENTITY:
+    COMMON |= {"ssl_certfile": IDENTITY}
 
 
 def roundtrip(plan):
-    admin = KafkaAdminClient(bootstrap_servers=BOOTSTRAP)
+    admin = KafkaAdminClient(**COMMON)
     admin.create_topics([NewTopic(name=plan.topic, num_partitions=PARTITIONS, replication_factor=1)])
     described = admin.describe_topics([plan.topic])[0]
     expect(len(described["partitions"]) == PARTITIONS, f"the description: {described}")
 
     acked = produce(plan)
     consumer = KafkaConsumer(
-        plan.topic, bootstrap_servers=BOOTSTRAP, group_id=plan.group, auto_offset_reset="earliest",
+        plan.topic, **COMMON, group_id=plan.group, auto_offset_reset="earliest",
         enable_auto_commit=False,
     )
     following = plan.check(acked, read_all(consumer))
@@ -40,7 +46,7 @@ def roundtrip(plan):
 
 def produce(plan):
     producer = KafkaProducer(
-        bootstrap_servers=BOOTSTRAP, linger_ms=20, compression_type=None if plan.codec == "none" else plan.codec,
+        **COMMON, linger_ms=20, compression_type=None if plan.codec == "none" else plan.codec,
     )
     sent = [
         producer.send(

@@ -5,9 +5,22 @@ import sys
 import time
 
 BOOTSTRAP = os.environ["SKERRY_BOOTSTRAP"]
+# PEM files: the CA that the broker's certificate is from, which means TLS; and a certificate of our own with its key.
+CA = os.environ.get("SKERRY_CA")
+IDENTITY = os.environ.get("SKERRY_IDENTITY")
 RECORDS = int(os.environ.get("RECORDS", "10000"))
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
 PARTITIONS = 3
+
+
+def librdkafka():
+    """librdkafka's settings for all that."""
+    settings = {"bootstrap.servers": BOOTSTRAP}
+    if CA:
+        settings |= {"security.protocol": "ssl", "ssl.ca.location": CA}
+    if IDENTITY:
+        settings |= {"ssl.certificate.location": IDENTITY, "ssl.key.location": IDENTITY}
+    return settings
 
 
 class Plan:

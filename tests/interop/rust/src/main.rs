@@ -108,6 +108,13 @@ impl ProducerContext for Reports {
 fn config() -> Outcome<ClientConfig> {
     let mut config = ClientConfig::new();
     config.set("bootstrap.servers", std::env::var("SKERRY_BOOTSTRAP")?);
+    // PEM files: the CA that the broker's certificate is from, which means TLS; and a certificate of our own with its key.
+    if let Ok(ca) = std::env::var("SKERRY_CA") {
+        config.set("security.protocol", "ssl").set("ssl.ca.location", ca);
+    }
+    if let Ok(identity) = std::env::var("SKERRY_IDENTITY") {
+        config.set("ssl.certificate.location", &identity).set("ssl.key.location", &identity);
+    }
     Ok(config)
 }
 

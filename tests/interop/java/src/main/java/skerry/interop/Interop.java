@@ -45,6 +45,9 @@ import org.apache.kafka.common.serialization.StringSerializer;
  */
 public final class Interop {
     private static final String BOOTSTRAP = System.getenv("SKERRY_BOOTSTRAP");
+    /** PEM files: the CA that the broker's certificate is from, which means TLS; and a certificate of our own with its key. */
+    private static final String CA = System.getenv("SKERRY_CA");
+    private static final String IDENTITY = System.getenv("SKERRY_IDENTITY");
     private static final int RECORDS = Integer.parseInt(System.getenv().getOrDefault("RECORDS", "10000"));
     private static final List<String> CODECS = List.of("none", "gzip", "snappy", "lz4", "zstd");
     private static final int PARTITIONS = 3;
@@ -92,6 +95,13 @@ public final class Interop {
 
     private static Map<String, Object> with(Object... pairs) {
         Map<String, Object> config = new HashMap<>(Map.of("bootstrap.servers", BOOTSTRAP));
+        if (CA != null) {
+            config.putAll(Map.of(
+                "security.protocol", "SSL", "ssl.truststore.type", "PEM", "ssl.truststore.location", CA));
+        }
+        if (IDENTITY != null) {
+            config.putAll(Map.of("ssl.keystore.type", "PEM", "ssl.keystore.location", IDENTITY));
+        }
         for (int i = 0; i < pairs.length; i += 2) {
             config.put((String) pairs[i], pairs[i + 1]);
         }
