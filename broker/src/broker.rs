@@ -6,8 +6,9 @@
 
 use ::log::{debug, info, warn};
 use skerry_core::error_code::ErrorCode;
+use skerry_core::meter::{Phase, Ticks};
 use skerry_core::time::{Instant, Millis, Timestamp};
-use skerry_net::host::{Accepted, Event, Host, ListenerId, Net, NetError};
+use skerry_net::host::{Accepted, Event, Host, ListenerId, Net, NetError, StreamId};
 use skerry_net::pool::{LargePool, PairPool};
 use skerry_net::queue::Queue;
 use skerry_net::timer::Deadlines;
@@ -18,6 +19,7 @@ use crate::handler::Peer;
 use crate::ids::{ConnId, PartitionIx};
 use crate::log::{Flushed, Flusher};
 use crate::logging::RateLimited;
+use crate::metrics::{self, SCRAPE_PATIENCE, SCRAPES_MAX, Scrapes, Snapshot};
 use crate::observe::{Held, Observe, TurnReport};
 use crate::secure::Desk;
 use crate::state::{State, log_limits};
@@ -68,6 +70,8 @@ pub struct Broker<H> {
     wants_records: Queue<u32>,
     shaking: Queue<u32>,
     tls: Option<Desk>,
+    scrapes: Scrapes,
+    started: (Instant, Ticks),
     timers: Deadlines,
     accepting: Vec<bool>,
     completed: bool,
@@ -114,7 +118,8 @@ impl Owners {
 impl<H: Host> Broker<H> {
     /// Over a machine and the tables that [`State::open`] made. Takes the rest of the memory.
     #[must_use]
-    pub fn new(host: H, state: State) -> Self {
+    pub fn new(mut host: H, state: State) -> Self {
+        let started = (host.now(), host.ticks());
         let limits = state.config.limits;
         let connections = limits.connections as usize;
         let owners = Owners::new(connections, limits.groups as usize);
@@ -147,8 +152,10 @@ impl<H: Host> Broker<H> {
             wants_records: Queue::new(limits.connections),
             shaking: Queue::new(limits.connections),
             tls: None,
+            scrapes: Scrapes::default(),
+            started,
             timers,
-            accepting: vec![true; state.config.listeners.len()],
+            accepting: vec![true; state.config.listeners.len() + usize::from(state.config.metrics_listener.is_some())],
             completed: false,
             stopping: None,
             scratch: vec![0; small],
@@ -280,6 +287,7 @@ impl<H: Host> Broker<H> {
             completed,
             ..
         } = self;
+        let mut scrapes: heapless::Vec<StreamId, SCRAPES_MAX> = heapless::Vec::new();
         host.wait(until, &mut |event| match event {
             Event::Accept(listener) => {
                 if let Some(flag) = accepting.get_mut(usize::from(listener.0)) {
@@ -295,15 +303,33 @@ impl<H: Host> Broker<H> {
                 if let Some(Some(conn)) = conns.get_mut(stream.0 as usize) {
                     conn.on_socket(readable, writable, hangup);
                     ready.push(stream.0);
+                } else {
+                    // When full: such a scrape waits for its next event, or its deadline.
+                    let _ = scrapes.push(stream);
                 }
             }
             Event::Disk => *completed = true,
             Event::Stop => stop = true,
             Event::Reload => info!("SIGHUP: nothing to load again"),
         });
+        for stream in scrapes {
+            self.scrape(stream);
+        }
         if stop {
             self.stop();
         }
+    }
+
+    /// Goes on with a connection that asks for metrics.
+    fn scrape(&mut self, stream: StreamId) {
+        if !self.scrapes.has(stream) {
+            return;
+        }
+        if self.scrapes.receive(&mut self.host, stream) {
+            let page = metrics::page(self.snapshot());
+            self.scrapes.answer(stream, &page);
+        }
+        self.scrapes.send(&mut self.host, stream);
     }
 
     /// Takes waiting connections, a few from each listener.
@@ -349,6 +375,15 @@ impl<H: Host> Broker<H> {
     fn admit(&mut self, listener: ListenerId, accepted: &Accepted, now: Instant) {
         let Accepted { stream, peer, local } = *accepted;
         let slot = stream.0 as usize;
+        if usize::from(listener.0) == self.state.config.listeners.len() {
+            if self.scrapes.accept(stream, now) {
+                self.timers.arm(slot, now + SCRAPE_PATIENCE);
+                self.scrape(stream);
+            } else {
+                Net::close(&mut self.host, stream);
+            }
+            return;
+        }
         // Slots are made as they are first used, within the capacity taken at start: an idle broker touches few pages.
         while self.conns.len() <= slot && self.conns.len() < self.generations.len() {
             self.conns.push(None);
@@ -436,6 +471,7 @@ impl<H: Host> Broker<H> {
 
     fn fire_conn(&mut self, slot: usize, now: Instant) {
         let Some(Some(conn)) = self.conns.get_mut(slot) else {
+            self.scrapes.expire(&mut self.host, slot, now);
             return;
         };
         let mut shared = Shared {
@@ -656,8 +692,30 @@ impl<H: Host> Broker<H> {
         }
     }
 
+    /// The numbers of this moment.
+    fn snapshot(&mut self) -> Snapshot {
+        let (now, ticks) = (self.host.now(), self.host.ticks());
+        let elapsed = now.since(self.started.0).0 as f64 / 1000.0;
+        let ticked = ticks.0.saturating_sub(self.started.1.0);
+        let tick_seconds = if ticked == 0 { 0.0 } else { elapsed / ticked as f64 };
+        let cost = &self.observe.cost;
+        Snapshot {
+            connections: self.live as u64,
+            accepted: self.observe.accepted,
+            closed: self.observe.closed,
+            faults: self.observe.faults,
+            cpu_seconds: self.host.thread_cpu() as f64 / 1e9,
+            phases: Phase::ALL
+                .iter()
+                .map(|phase| (phase.name(), cost.of(*phase).0 as f64 * tick_seconds))
+                .collect(),
+            tls: self.tls.as_ref().map(|tls| tls.snapshot(tick_seconds)),
+        }
+    }
+
     /// The last of it: nothing more is answered, everything written is flushed.
     fn finish(&mut self, now: Instant) {
+        self.scrapes.stop(&mut self.host);
         for slot in 0..self.conns.len() {
             if self.conns.get(slot).is_some_and(Option::is_some) {
                 self.close(slot, End::Stopping, now);

@@ -19,6 +19,7 @@ pub mod keystore;
 pub mod log;
 pub mod logging;
 pub mod memory;
+pub mod metrics;
 pub mod observe;
 pub mod outbox;
 pub mod secure;

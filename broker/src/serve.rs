@@ -32,7 +32,14 @@ pub fn serve(config: Config) -> Result<(), String> {
     }
     let limits = config.limits;
     let mut host = LinuxHost::new(LinuxConfig {
-        listeners: config.listeners.iter().map(|l| Listen::Bind(l.bind)).collect(),
+        // Metrics are the last.
+        listeners: config
+            .listeners
+            .iter()
+            .map(|l| l.bind)
+            .chain(config.metrics_listener)
+            .map(Listen::Bind)
+            .collect(),
         backlog: BACKLOG,
         data_directory: config.data_dir.clone(),
         streams_max: limits.connections + STREAMS_SPARE,
@@ -48,6 +55,9 @@ pub fn serve(config: Config) -> Result<(), String> {
     let bound: Vec<_> = (0..config.listeners.len())
         .filter_map(|i| host.local_addr(ListenerId(i as u16)))
         .collect();
+    let metrics = config
+        .metrics_listener
+        .and_then(|_| host.local_addr(ListenerId(config.listeners.len() as u16)));
     let descriptors = host.descriptors();
     if descriptors.limit < descriptors.wanted {
         ::log::warn!(
@@ -60,6 +70,9 @@ pub fn serve(config: Config) -> Result<(), String> {
     let state = State::open(config, &mut host).map_err(|e| e.to_string())?;
     let mut broker = Broker::new(host, state);
     startup::tell(&broker.state.config, &bound, &broker.budget());
+    if let Some(address) = metrics {
+        ::log::info!(target: "skerry", "metrics at http://{address}/metrics");
+    }
     while broker.pass() == Pass::Running {}
     Ok(())
 }

@@ -3,6 +3,8 @@
 //! From this table come the typed [`Settings`], the checks with their messages, the names of the environment variables, the
 //! listing of `skerry config` and the table in the documentation.
 
+use std::net::SocketAddr;
+
 use skerry_core::time::Millis;
 
 use super::value::{
@@ -213,6 +215,8 @@ settings! {
         "How long a ticket is good for. The keys that tickets are sealed under change as often, and do not outlive the broker.";
     limit_handshakes: u32 => "skerry.limits.handshakes", text("64"), from(1, 65_535),
         "TLS handshakes under way at once, each with its buffers. When full, further connections wait unread.";
+    metrics_listener: Option<SocketAddr> => "skerry.metrics.listener", words("none"), ANY,
+        "Where Prometheus fetches metrics: `GET /metrics` at this IP address and port, without encryption.";
 
     // Who this is.
     node_id: Option<i32> => "node.id", words("broker.id"), from(0, INT),

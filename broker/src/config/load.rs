@@ -572,6 +572,7 @@ fn assemble(
         test_flush_delay: s.test_flush_delay,
         request_bytes_max,
         fetch_bytes_max: s.fetch_max_bytes,
+        metrics_listener: s.metrics_listener,
         connections_max_idle: u64::try_from(s.connections_max_idle_ms).ok().map(Millis),
         inflight_max: s.inflight_max,
         group: GroupConfig {

@@ -64,6 +64,8 @@ pub struct Config {
     pub request_bytes_max: u32,
     /// `fetch.max.bytes`: the largest fetch reply, whatever the client asks.
     pub fetch_bytes_max: u32,
+    /// `skerry.metrics.listener`.
+    pub metrics_listener: Option<SocketAddr>,
     /// `connections.max.idle.ms`; `None` never closes an idle connection.
     pub connections_max_idle: Option<Millis>,
     /// `skerry.inflight.max`: requests of one connection that may await the disk at once.

@@ -1,6 +1,7 @@
 //! The types a setting can have: how each is read from text and what it says is allowed.
 
 use std::fmt;
+use std::net::SocketAddr;
 
 use skerry_core::time::Millis;
 use zeroize::Zeroizing;
@@ -155,6 +156,16 @@ impl Value for List {
 }
 
 /// A setting that may be left out; it has no default text.
+impl Value for SocketAddr {
+    const TYPE: &'static str = "address";
+    fn parse(text: &str, _: Range) -> Option<Self> {
+        text.parse().ok()
+    }
+    fn allowed(_: Range) -> String {
+        "an IP address and a port, such as 127.0.0.1:9404 or [::1]:9404".into()
+    }
+}
+
 impl<T: Value> Value for Option<T> {
     const TYPE: &'static str = T::TYPE;
     fn parse(text: &str, range: Range) -> Option<Self> {

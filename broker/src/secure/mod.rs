@@ -20,7 +20,7 @@ use skerry_net::host::{Host, NetError, StreamId};
 use skerry_net::pool::PairPool;
 use skerry_tls::cause::Cause;
 use skerry_tls::config::Config;
-use skerry_tls::crypto::{CryptoError, Random};
+use skerry_tls::crypto::{CryptoError, Provider, Random};
 use skerry_tls::handshake::TicketKeys;
 use skerry_tls::notes::Notes;
 use skerry_tls::record::{CONTENT_BYTES_MAX, RECORD_BYTES_MAX};
@@ -32,6 +32,7 @@ pub use settings::{Chosen, IDENTITIES_MAX, OwnIdentity, Settings};
 pub use tell::Counters;
 
 use crate::logging::RateLimited;
+use crate::metrics;
 
 use link::Link;
 use penalty::Penalties;
@@ -259,6 +260,17 @@ impl Desk {
     #[must_use]
     pub fn free_records(&self) -> usize {
         self.records.count() - self.records.leased()
+    }
+
+    /// The numbers of this moment; `tick_seconds` is how long a tick lasts.
+    #[must_use]
+    pub fn snapshot(&self, tick_seconds: f64) -> metrics::Tls {
+        metrics::Tls {
+            counters: self.counters.clone(),
+            provider: self.provider.name(),
+            handshakes: self.handshakes.leased() as u64,
+            tick_seconds,
+        }
     }
 
     /// A connection was accepted: when it may be read from.
