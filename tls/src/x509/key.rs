@@ -2,7 +2,7 @@
 
 use super::der::{self, Malformed, Reader, tag};
 use crate::cause::Cause;
-use crate::crypto::{KeyKind, PublicKey};
+use crate::crypto::{KeyKind, PublicKey, SIGNATURE_BYTES_MAX};
 
 /// Bits of the shortest RSA modulus that is taken.
 pub const RSA_BITS_MIN: usize = 2048;
@@ -187,6 +187,20 @@ pub fn issuer_key(spki: &[u8]) -> Result<IssuerKey, Cause> {
     }
 }
 
+/// What a leaf's key is, which signs handshakes.
+///
+/// Errors: as [`issuer_key`]; [`Cause::CertificateUnsupported`] also for P-521, and for RSA whose signatures are longer than
+///   [`SIGNATURE_BYTES_MAX`].
+pub fn leaf_key(spki: &[u8]) -> Result<KeyKind, Cause> {
+    match issuer_key(spki)? {
+        IssuerKey::Common(KeyKind::Rsa(bits)) if usize::from(bits) > SIGNATURE_BYTES_MAX * 8 => {
+            Err(Cause::CertificateUnsupported)
+        }
+        IssuerKey::Common(kind) => Ok(kind),
+        IssuerKey::P521 => Err(Cause::CertificateUnsupported),
+    }
+}
+
 /// The public key of a certificate, read without reading the rest of it.
 ///
 /// Errors: [`Cause::CertificateUnreadable`]; [`Cause::CertificateUnsupported`] for keys that no handshake here is signed by.
@@ -200,10 +214,10 @@ pub fn public_key(certificate: &[u8]) -> Result<PublicKey<'_>, Cause> {
     signed.value(tag::SEQUENCE)?; // validity
     signed.value(tag::SEQUENCE)?; // subject
     let spki = signed.element()?.whole;
-    match issuer_key(spki)? {
-        IssuerKey::Common(kind) => Ok(PublicKey { kind, spki }),
-        IssuerKey::P521 => Err(Cause::CertificateUnsupported),
-    }
+    Ok(PublicKey {
+        kind: leaf_key(spki)?,
+        spki,
+    })
 }
 
 impl From<Malformed> for Cause {

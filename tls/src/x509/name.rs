@@ -141,7 +141,7 @@ fn folded(text: &[u8]) -> impl Iterator<Item = u8> {
 
 /// Writes the name as Java's `X500Principal.getName()` does, which is RFC 2253 with that program's choices: the most specific relative
 /// name first; attributes of one relative name as they are encoded; nine keywords, every other type as numbers with its value in hex;
-/// `=` and `#` escaped wherever they are; every string taken as UTF-8.
+/// `=` and `#` escaped wherever they are.
 impl fmt::Display for Name<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let count = self.rdns().count();
@@ -192,11 +192,9 @@ impl fmt::Display for Attribute<'_> {
             f.write_char('#')?;
             return self.whole.iter().try_for_each(|byte| write!(f, "{byte:02x}"));
         }
-        let chars = || {
-            self.value.utf8_chunks().flat_map(|chunk| {
-                let broken = (!chunk.invalid().is_empty()).then_some(char::REPLACEMENT_CHARACTER);
-                chunk.valid().chars().chain(broken)
-            })
+        let chars = || Characters {
+            tag: self.tag,
+            rest: self.value,
         };
         let is_space = |character| matches!(character, ' ' | '\r');
         let begins = chars().position(|character| !is_space(character));
@@ -214,6 +212,39 @@ impl fmt::Display for Attribute<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// The characters of a string by its kind, as Java (from version 21 on) has them: what is none becomes U+FFFD.
+struct Characters<'a> {
+    tag: u8,
+    rest: &'a [u8],
+}
+
+impl Iterator for Characters<'_> {
+    type Item = char;
+
+    fn next(&mut self) -> Option<char> {
+        let (character, bytes) = match (self.tag, self.rest) {
+            (_, []) => return None,
+            (tag::UTF8_STRING, [0xed, 0xa0..=0xbf, 0x80..=0xbf, ..]) => (char::REPLACEMENT_CHARACTER, 3),
+            (tag::UTF8_STRING, rest) => {
+                let first = rest.get(..4).unwrap_or(rest).utf8_chunks().next()?;
+                match first.valid().chars().next() {
+                    Some(character) => (character, character.len_utf8()),
+                    None => (char::REPLACEMENT_CHARACTER, first.invalid().len()),
+                }
+            }
+            (tag::BMP_STRING, &[high, low, ..]) => {
+                let unit = u16::from_be_bytes([high, low]);
+                (char::from_u32(unit.into()).unwrap_or(char::REPLACEMENT_CHARACTER), 2)
+            }
+            (tag::BMP_STRING, _) => (char::REPLACEMENT_CHARACTER, 1),
+            // The others are ASCII, or should be; Latin-1 holds it.
+            (_, &[byte, ..]) => (char::from(byte), 1),
+        };
+        self.rest = self.rest.get(bytes..).unwrap_or_default();
+        Some(character)
     }
 }
 
@@ -268,5 +299,42 @@ impl<const N: usize> Write for Cut<N> {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::format;
+    use std::string::{String, ToString};
+    use std::vec::Vec;
+
+    use super::*;
+
+    fn name(der: &[u8]) -> Name<'_> {
+        let mut reader = Reader::new(der);
+        let name = Name::read(&mut reader).unwrap();
+        reader.finish().unwrap();
+        name
+    }
+
+    /// *Goal*: names are written as Java writes them, for principals depend on it. *Method*: `tests/x509/names.txt`, which Java made.
+    #[test]
+    fn names_are_written_as_java_writes_them() {
+        let octets = |hex: &str| -> Vec<u8> {
+            (0..hex.len() / 2)
+                .map(|index| u8::from_str_radix(&hex[2 * index..2 * index + 2], 16).unwrap())
+                .collect()
+        };
+        let lines = include_str!("../../tests/x509/names.txt").lines();
+        assert!(lines.clone().count() > 200);
+        let mut wrong = Vec::new();
+        for line in lines {
+            let (der, written) = line.split_once(' ').unwrap();
+            let (der, written) = (octets(der), String::from_utf8(octets(written)).unwrap());
+            if name(&der).to_string() != written {
+                wrong.push(format!("{line}: {:?}, Java: {written:?}", name(&der).to_string()));
+            }
+        }
+        assert!(wrong.is_empty(), "{wrong:#?}");
     }
 }

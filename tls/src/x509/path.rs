@@ -11,7 +11,7 @@ use skerry_core::time::Timestamp;
 use super::certificate::{Certificate, ExtendedKeyUsage, KeyUsage};
 use super::constraint::{COMPARISON_COUNT_MAX, Outside};
 use super::der::{self, Reader};
-use super::key::{IssuerKey, SignatureAlgorithm, issuer_key};
+use super::key::{IssuerKey, SignatureAlgorithm, issuer_key, leaf_key};
 use super::name::Name;
 use super::profile::{Place, Profile};
 use super::signature::{Issuer, Signatures};
@@ -156,9 +156,7 @@ pub fn find<S: Signatures>(
     }
     let &leaf = chain.first().ok_or(at_leaf(Cause::CertificateUnreadable))?;
     let leaf = Certificate::read(leaf).map_err(|malformed| at_leaf(malformed.into()))?;
-    let IssuerKey::Common(_) = issuer_key(leaf.spki).map_err(at_leaf)? else {
-        return Err(at_leaf(Cause::CertificateUnsupported));
-    };
+    leaf_key(leaf.spki).map_err(at_leaf)?;
     demands.fault(&leaf, Place::Leaf).map_err(at_leaf)?;
     if anchors.iter().any(|anchor| anchor.der == leaf.der) {
         return Ok(Found {

@@ -6,7 +6,7 @@ use mbedtls::pk::{Options, Pk, RsaPadding};
 use sha2::{Digest as _, Sha256, Sha384, Sha512};
 
 use super::key::{Digest, IssuerKey, SignatureAlgorithm};
-use crate::crypto::{CryptoError, Provider, PublicKey};
+use crate::crypto::{CryptoError, Provider, PublicKey, SIGNATURE_BYTES_MAX};
 use crate::suite::SignatureScheme;
 
 /// A key that signed a certificate, its form checked.
@@ -77,7 +77,7 @@ impl Signatures for ByMbedtls {
     }
 }
 
-/// A provider, for what it can check, and mbedtls for P-521 and SHA-512.
+/// A provider, for what it can check, and mbedtls for P-521, SHA-512 and RSA over 4096 bits.
 #[derive(Clone, Copy, Debug)]
 pub struct ByProvider<'p, P>(pub &'p P);
 
@@ -102,8 +102,9 @@ impl<P: Provider> Signatures for ByProvider<'_, P> {
                 return ByMbedtls.check(algorithm, issuer, message, signature);
             }
         };
-        let IssuerKey::Common(kind) = issuer.key else {
-            return ByMbedtls.check(algorithm, issuer, message, signature);
+        let kind = match issuer.key {
+            IssuerKey::Common(kind) if signature.len() <= SIGNATURE_BYTES_MAX => kind,
+            _ => return ByMbedtls.check(algorithm, issuer, message, signature),
         };
         let key = PublicKey {
             kind,

@@ -46,15 +46,31 @@ pub fn time(reader: &mut Reader<'_>) -> Result<Timestamp, Malformed> {
     ))
 }
 
-/// A moment as `YYYY-MM-DDTHH:MM:SSZ`, for people.
-pub struct Readable(pub Timestamp);
+/// A moment by the calendar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Civil {
+    /// Astronomical: 0 is 1 BC.
+    pub year: i64,
+    /// 1 to 12.
+    pub month: i64,
+    /// 1 to 31.
+    pub day: i64,
+    /// 0 to 23.
+    pub hour: i64,
+    /// 0 to 59.
+    pub minute: i64,
+    /// 0 to 59.
+    pub second: i64,
+}
 
-impl core::fmt::Display for Readable {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        let seconds = self.0.0.div_euclid(1000);
+impl Civil {
+    /// When `moment` is, in UTC; a fraction of a second is left out.
+    #[must_use]
+    pub fn of(moment: Timestamp) -> Self {
+        let seconds = moment.0.div_euclid(1000);
         let (mut day, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-        // A year is at most 366 days long, so this is never too late; the loop makes up for the leap days.
-        let mut year = 1970 + day.div_euclid(366);
+        // Never too late, whichever years are the long ones; the loop makes up for the others.
+        let mut year = 1970 + day.div_euclid(if day < 0 { 365 } else { 366 });
         while day >= days_before(year + 1, 1) {
             year += 1;
         }
@@ -64,12 +80,31 @@ impl core::fmt::Display for Readable {
             day -= days_of(year, month);
             month += 1;
         }
-        let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-        write!(
-            f,
-            "{year:04}-{month:02}-{:02}T{hour:02}:{minute:02}:{second:02}Z",
-            day + 1
-        )
+        Self {
+            year,
+            month,
+            day: day + 1,
+            hour: second / 3600,
+            minute: second / 60 % 60,
+            second: second % 60,
+        }
+    }
+}
+
+/// A moment as `YYYY-MM-DDTHH:MM:SSZ`, for people.
+pub struct Readable(pub Timestamp);
+
+impl core::fmt::Display for Readable {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let Civil {
+            year,
+            month,
+            day,
+            hour,
+            minute,
+            second,
+        } = Civil::of(self.0);
+        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
     }
 }
 
