@@ -8,7 +8,7 @@ pub mod either;
 #[cfg(feature = "fast")]
 pub mod fast;
 #[cfg(feature = "mbedtls")]
-mod ffi;
+pub(crate) mod ffi;
 #[cfg(feature = "mbedtls")]
 pub mod mbedtls;
 #[cfg(feature = "system-random")]

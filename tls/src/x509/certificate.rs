@@ -242,24 +242,24 @@ impl<'a> Extensions<'a> {
     fn take(&mut self, id: &[u8], is_critical: bool, value: &'a [u8]) -> Result<(), Malformed> {
         let never_critical = || if is_critical { Err(Malformed) } else { Ok(()) };
         match id {
-            SUBJECT_KEY => {
+            ids::SUBJECT_KEY => {
                 never_critical()?;
                 let mut reader = Reader::new(value);
                 self.subject_key = Some(reader.value(tag::OCTET_STRING)?);
                 reader.finish()?;
             }
-            KEY_USAGE => {
+            ids::KEY_USAGE => {
                 let mut reader = Reader::new(value);
                 self.key_usage = Some(KeyUsage(der::named_bits(reader.value(tag::BIT_STRING)?)?));
                 reader.finish()?;
             }
-            SUBJECT_ALT_NAME => {
+            ids::SUBJECT_ALT_NAME => {
                 let mut reader = Reader::new(value);
                 self.subject_alt_name = Some(GeneralNames::of(reader.value(tag::SEQUENCE)?)?);
                 reader.finish()?;
                 self.is_alt_name_critical = is_critical;
             }
-            BASIC_CONSTRAINTS => {
+            ids::BASIC_CONSTRAINTS => {
                 let mut basic = der::sequence(value)?;
                 let is_ca = basic.default_false()?;
                 let path_length = if basic.is_empty() { None } else { Some(basic.small()?) };
@@ -270,22 +270,22 @@ impl<'a> Extensions<'a> {
                     path_length,
                 });
             }
-            NAME_CONSTRAINTS => self.name_constraints = Some(NameConstraints::read(value)?),
-            POLICIES => {
+            ids::NAME_CONSTRAINTS => self.name_constraints = Some(NameConstraints::read(value)?),
+            ids::POLICIES => {
                 let has_qualifiers = policies(value)?;
                 self.has_unknown_critical |= is_critical && has_qualifiers;
             }
             // Without policyConstraints no path needs a policy, so neither says anything then (§6.1).
-            POLICY_MAPPINGS | INHIBIT_ANY_POLICY => {}
-            POLICY_CONSTRAINTS => {
+            ids::POLICY_MAPPINGS | ids::INHIBIT_ANY_POLICY => {}
+            ids::POLICY_CONSTRAINTS => {
                 self.has_policy_constraints = true;
                 self.has_unknown_critical |= is_critical;
             }
-            AUTHORITY_KEY => {
+            ids::AUTHORITY_KEY => {
                 never_critical()?;
                 self.authority_key = Some(AuthorityKey::read(value)?);
             }
-            EXTENDED_KEY_USAGE => {
+            ids::EXTENDED_KEY_USAGE => {
                 let mut reader = Reader::new(value);
                 let purposes = reader.value(tag::SEQUENCE)?;
                 reader.finish()?;
@@ -296,7 +296,7 @@ impl<'a> Extensions<'a> {
                 }
                 self.extended_key_usage = Some(ExtendedKeyUsage { purposes, is_critical });
             }
-            AUTHORITY_INFORMATION => {
+            ids::AUTHORITY_INFORMATION => {
                 never_critical()?;
                 access_descriptions(value)?;
             }
@@ -355,15 +355,30 @@ fn access_descriptions(value: &[u8]) -> Result<(), Malformed> {
     }
 }
 
-const SUBJECT_KEY: &[u8] = &[0x55, 0x1d, 14];
-const KEY_USAGE: &[u8] = &[0x55, 0x1d, 15];
-const SUBJECT_ALT_NAME: &[u8] = &[0x55, 0x1d, 17];
-const BASIC_CONSTRAINTS: &[u8] = &[0x55, 0x1d, 19];
-const NAME_CONSTRAINTS: &[u8] = &[0x55, 0x1d, 30];
-const POLICIES: &[u8] = &[0x55, 0x1d, 32];
-const POLICY_MAPPINGS: &[u8] = &[0x55, 0x1d, 33];
-const AUTHORITY_KEY: &[u8] = &[0x55, 0x1d, 35];
-const POLICY_CONSTRAINTS: &[u8] = &[0x55, 0x1d, 36];
-const EXTENDED_KEY_USAGE: &[u8] = &[0x55, 0x1d, 37];
-const INHIBIT_ANY_POLICY: &[u8] = &[0x55, 0x1d, 54];
-const AUTHORITY_INFORMATION: &[u8] = &[0x2b, 6, 1, 5, 5, 7, 1, 1];
+/// Identifiers of the extensions that are looked at.
+pub mod ids {
+    /// subjectKeyIdentifier.
+    pub const SUBJECT_KEY: &[u8] = &[0x55, 0x1d, 14];
+    /// keyUsage.
+    pub const KEY_USAGE: &[u8] = &[0x55, 0x1d, 15];
+    /// subjectAltName.
+    pub const SUBJECT_ALT_NAME: &[u8] = &[0x55, 0x1d, 17];
+    /// basicConstraints.
+    pub const BASIC_CONSTRAINTS: &[u8] = &[0x55, 0x1d, 19];
+    /// nameConstraints.
+    pub const NAME_CONSTRAINTS: &[u8] = &[0x55, 0x1d, 30];
+    /// certificatePolicies.
+    pub const POLICIES: &[u8] = &[0x55, 0x1d, 32];
+    /// policyMappings.
+    pub const POLICY_MAPPINGS: &[u8] = &[0x55, 0x1d, 33];
+    /// authorityKeyIdentifier.
+    pub const AUTHORITY_KEY: &[u8] = &[0x55, 0x1d, 35];
+    /// policyConstraints.
+    pub const POLICY_CONSTRAINTS: &[u8] = &[0x55, 0x1d, 36];
+    /// extKeyUsage.
+    pub const EXTENDED_KEY_USAGE: &[u8] = &[0x55, 0x1d, 37];
+    /// inhibitAnyPolicy.
+    pub const INHIBIT_ANY_POLICY: &[u8] = &[0x55, 0x1d, 54];
+    /// authorityInfoAccess.
+    pub const AUTHORITY_INFORMATION: &[u8] = &[0x2b, 6, 1, 5, 5, 7, 1, 1];
+}

@@ -88,7 +88,11 @@ impl fmt::Display for Finding {
             ),
             Self::KeyMismatch => write!(f, "The private key does not belong to the certificate."),
             Self::Expired(subject, at) => {
-                write!(f, "The certificate of \"{subject}\" expired at {}: renew it.", Readable(*at))
+                write!(
+                    f,
+                    "The certificate of \"{subject}\" expired at {}: renew it.",
+                    Readable(*at)
+                )
             }
             Self::NotYetValid(subject, at) => write!(
                 f,
@@ -193,9 +197,9 @@ pub fn chain(
         findings.push(Finding::SelfSigned);
     }
     if let Some(anchors) = anchors {
-        let is_known = anchors.iter().any(|&der| {
-            der == last.der || Certificate::read(der).is_ok_and(|anchor| last.may_be_of(&anchor))
-        });
+        let is_known = anchors
+            .iter()
+            .any(|&der| der == last.der || Certificate::read(der).is_ok_and(|anchor| last.may_be_of(&anchor)));
         if !is_known {
             findings.push(Finding::Incomplete(last.issuer.to_string()));
         }
@@ -231,7 +235,10 @@ fn uses(leaf: &Certificate<'_>, role: Role, findings: &mut Vec<Finding>) {
         Role::Client => ExtendedKeyUsage::CLIENT_AUTH,
     };
     let extensions = &leaf.extensions;
-    if extensions.key_usage.is_some_and(|usage| !usage.allows(KeyUsage::DIGITAL_SIGNATURE)) {
+    if extensions
+        .key_usage
+        .is_some_and(|usage| !usage.allows(KeyUsage::DIGITAL_SIGNATURE))
+    {
         findings.push(Finding::NoDigitalSignature);
     }
     let lists = |usage: ExtendedKeyUsage<'_>| usage.lists(purpose) || usage.lists(ExtendedKeyUsage::ANY);

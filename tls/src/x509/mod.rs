@@ -17,6 +17,8 @@ mod time;
 #[cfg(feature = "mbedtls")]
 mod cache;
 #[cfg(feature = "mbedtls")]
+pub mod check;
+#[cfg(feature = "mbedtls")]
 pub mod develop;
 #[cfg(feature = "mbedtls")]
 mod path;
@@ -26,6 +28,8 @@ pub mod pem;
 mod signature;
 #[cfg(feature = "mbedtls")]
 mod store;
+#[cfg(feature = "mbedtls")]
+mod write;
 
 pub use self::details::Details;
 pub use self::key::{Digest, IssuerKey, SignatureAlgorithm, public_key};

@@ -1,11 +1,11 @@
 //! Who checks the signatures of a chain: mbedtls by itself, or another provider for what it can check and mbedtls for the rest.
 
-use mbedtls::error::{HiError, LoError};
 use mbedtls::hash::Type;
 use mbedtls::pk::{Options, Pk, RsaPadding};
 use sha2::{Digest as _, Sha256, Sha384, Sha512};
 
 use super::key::{Digest, IssuerKey, SignatureAlgorithm};
+use crate::crypto::mbedtls::Mark;
 use crate::crypto::{CryptoError, Provider, PublicKey, SIGNATURE_BYTES_MAX};
 use crate::suite::SignatureScheme;
 
@@ -44,21 +44,8 @@ impl Signatures for ByMbedtls {
         message: &[u8],
         signature: &[u8],
     ) -> Result<(), CryptoError> {
-        let refused = |error: mbedtls::Error| {
-            let is_full = matches!(
-                (error.low_level(), error.high_level()),
-                (Some(LoError::MpiAllocFailed | LoError::Asn1AllocFailed), _)
-                    | (
-                        _,
-                        Some(HiError::PkAllocFailed | HiError::EcpAllocFailed | HiError::MdAllocFailed)
-                    )
-            );
-            if is_full {
-                CryptoError::ArenaFull
-            } else {
-                CryptoError::Rejected
-            }
-        };
+        let mark = Mark::now();
+        let refused = |_| mark.blame(CryptoError::Rejected);
         let digest = algorithm.digest();
         let hash = match digest {
             Digest::Sha256 => Type::Sha256,
