@@ -274,6 +274,12 @@ impl<P: Provider> Side<P> {
         self.cause = Some(cause);
     }
 
+    /// Whether it has a part of a record, or of a handshake message, and wants the rest.
+    #[must_use]
+    pub fn waits(&self) -> bool {
+        self.cause.is_none() && (!self.input.is_empty() || self.message_bytes > 0)
+    }
+
     /// Puts bytes that are no record of the session's before the peer.
     pub fn inject(&mut self, bytes: &[u8]) {
         self.out[self.out_bytes..][..bytes.len()].copy_from_slice(bytes);

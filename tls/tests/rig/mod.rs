@@ -78,8 +78,10 @@ impl Kind {
         record_size_limit: None,
     };
 
+    /// The group is the curve of the leaf, which a TLS 1.2 client must list.
     pub const TLS12: Self = Self {
         version: Version::Tls12,
+        group: Group::Secp256r1,
         ..Self::TLS13
     };
 
