@@ -131,8 +131,12 @@ fn prf<P: Provider>(
     label_and_seed: &[&[u8]],
     out: &mut [u8],
 ) -> Result<(), Cause> {
-    let mut a = provider.hmac(hash, key.bytes(), label_and_seed)?;
+    let mut previous: Option<Secret> = None;
     for chunk in out.chunks_mut(hash.bytes()) {
+        let a = match &previous {
+            None => provider.hmac(hash, key.bytes(), label_and_seed)?,
+            Some(a) => provider.hmac(hash, key.bytes(), &[a.bytes()])?,
+        };
         let mut parts: [&[u8]; 1 + PARTS_MAX] = [&[]; 1 + PARTS_MAX];
         let (first, rest) = parts.split_first_mut().ok_or(Cause::Internal)?;
         *first = a.bytes();
@@ -140,7 +144,7 @@ fn prf<P: Provider>(
         rest.copy_from_slice(label_and_seed);
         let block = provider.hmac(hash, key.bytes(), &parts)?;
         chunk.copy_from_slice(block.bytes().get(..chunk.len()).ok_or(Cause::Internal)?);
-        a = provider.hmac(hash, key.bytes(), &[a.bytes()])?;
+        previous = Some(a);
     }
     Ok(())
 }
@@ -151,6 +155,8 @@ mod tests {
 
     use super::*;
     use crate::crypto::fast::Fast;
+    use crate::crypto::{Aead, Hash};
+    use crate::record::Nonces;
 
     fn bytes(hex: &str) -> Vec<u8> {
         (0..hex.len())
@@ -186,5 +192,63 @@ mod tests {
              9dc236f80edd8bfa961144c9e8d792eca722a7b32fc3d416d473ebc2c5fd4abfdad05d9184259b5bf8cd4d90fa0d31e2dec479e4f1a26066f2ee\
              a9a69236a3e52655c9e9aee691c8f3a26854308d5eaa3be85e0990703d73e56f",
         );
+    }
+    /// Goal: labels, and the order of seeds. Method: the same made from plain HMACs by another program: a premaster of 0, 1 … 31, randoms of
+    /// 0xc1 and 0x5e, and the digest of `messages`.
+    #[test]
+    fn secrets_and_keys() {
+        let (client, server) = ([0xc1; RANDOM_BYTES], [0x5e; RANDOM_BYTES]);
+        let premaster = Secret::copy(&core::array::from_fn::<u8, 32, _>(|at| at as u8)).unwrap();
+        let cases = [
+            (
+                CipherSuite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+                "9d74292fc14cdf469df925ce3046d5252f3dc8719959e03ff7ece95339025c8f96271c5003eec038eb3e2592b399d064",
+                "9b6d0bc125fc20138c068c18ea081d07397136f1277e9f68ad329b22fa4e9615cda4a5ae62355bc0d115f4942dade1e0",
+                ["37a02661c36a91a14725d60e", "aff65b7110b50530388daf5e"],
+                "981fe5fa0d15bff57ba9bdc3399e62694d2cfddacdaab44aed3a7914a18932e48325dd4342c4419e8e7420f852bb4d28bda61b13b66cbc8564bc86f0\
+                 7c7ad9b70fc24e8c379c2f578a1587ec621e5e3f39beef3ee33df30a",
+            ),
+            (
+                CipherSuite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+                "ef83335401084438b6df6a774880465ec7f4f77c008df68fee088b580519320c8f27c4a4d8a1bbc532906c53357a214d",
+                "03cfdba2d20a1d482d1fbf2e02ef2f80d2ba67b90c066877d4c801343efb7a475842137a9b4f5ee61275d6301e44bc95",
+                ["6d5be9fbcc7a7229892a0da0", "9799567bd7ce98c40fb8097e"],
+                "4d162c48a9b11db161d0c7db0a9b9b0396e7d2220c40808d7aeeb596092bb82cc13e36b35124806ad6837c500ccfa96c8861660c4a3dd0896406f890\
+                 eeffa543722ae03b79fdbc40",
+            ),
+        ];
+        for (suite, master, extended, verify, block) in cases {
+            let hash = suite.hash();
+            let mut digest = Fast.hash(hash).unwrap();
+            digest.update(b"messages");
+            let digest = digest.digest();
+            let secret = master_secret(&Fast, hash, &premaster, &client, &server).unwrap();
+            assert_eq!(secret.bytes(), bytes(master));
+            let ems = extended_master_secret(&Fast, hash, &premaster, &digest).unwrap();
+            assert_eq!(ems.bytes(), bytes(extended));
+            for (role, expected) in [Role::Client, Role::Server].into_iter().zip(verify) {
+                let data = verify_data(&Fast, hash, &secret, role, &digest).unwrap();
+                assert_eq!(data.bytes(), bytes(expected));
+            }
+            let keys = KeyBlock::new(&Fast, suite, &secret, &client, &server).unwrap();
+            let expected = bytes(block);
+            assert_eq!(keys.bytes[..expected.len()], expected);
+            assert!(keys.bytes[expected.len()..].iter().all(|byte| *byte == 0));
+
+            // Each side's key and nonces are where RFC 5246 §6.3 puts them.
+            let aead = suite.aead();
+            let (key_bytes, iv_bytes) = (aead.key_bytes(), fixed_iv_bytes(aead));
+            for (index, role) in [Role::Client, Role::Server].into_iter().enumerate() {
+                let cut = keys.keys(&Fast, role).unwrap();
+                let key = Fast.aead(aead, &expected[index * key_bytes..][..key_bytes]).unwrap();
+                let seal = |key: &<Fast as Provider>::Aead| key.seal(&[0; NONCE_BYTES], b"", &mut [0; 4]).unwrap();
+                assert_eq!(seal(&cut.aead), seal(&key));
+                let iv = &expected[2 * key_bytes + index * iv_bytes..][..iv_bytes];
+                match &cut.nonces {
+                    Nonces::Xor(bytes) => assert_eq!(bytes, iv),
+                    Nonces::Explicit(bytes) => assert_eq!(bytes, iv),
+                }
+            }
+        }
     }
 }

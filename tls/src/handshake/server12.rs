@@ -315,8 +315,10 @@ impl<P: Provider> AwaitClientCertificate<P> {
             None => None,
             Some(leaf) => {
                 let verifier = config.verifier.ok_or(Cause::Internal)?;
+                // The chain first: when it is refused, the certificate at fault is kept for the log.
+                let verified = turn.verify(verifier, chain.as_slice(), Role::Client, None)?;
                 let key = LeafKey::copy(verifier.public_key(leaf)?)?;
-                turn.agreed.peer = Some(turn.verify(verifier, chain.as_slice(), Role::Client, None)?);
+                turn.agreed.peer = Some(verified);
                 Some(key)
             }
         };
