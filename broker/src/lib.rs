@@ -26,6 +26,7 @@ pub mod secure;
 pub mod serve;
 pub mod startup;
 pub mod state;
+pub mod tls_setup;
 pub mod tokens;
 pub mod topics;
 pub mod unpack;

@@ -155,7 +155,6 @@ impl Value for List {
     }
 }
 
-/// A setting that may be left out; it has no default text.
 impl Value for SocketAddr {
     const TYPE: &'static str = "address";
     fn parse(text: &str, _: Range) -> Option<Self> {
@@ -166,6 +165,7 @@ impl Value for SocketAddr {
     }
 }
 
+/// A setting that may be left out; it has no default text.
 impl<T: Value> Value for Option<T> {
     const TYPE: &'static str = T::TYPE;
     fn parse(text: &str, range: Range) -> Option<Self> {

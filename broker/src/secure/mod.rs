@@ -454,7 +454,10 @@ impl Desk {
             if let (Some(missed), Some(settings)) = (self.done_log.admit(now), &place.settings) {
                 let session = &link.session;
                 let principal = settings.principal(session.peer());
-                info!(target: "skerry_broker::tls", "{}{missed}", Done { peer, session, principal: &principal });
+                let principal = principal
+                    .as_deref()
+                    .unwrap_or("no principal, as no rule of ssl.principal.mapping.rules is for it");
+                info!(target: "skerry_broker::tls", "{}{missed}", Done { peer, session, principal });
             }
         }
         self.handshakes.release(lease);

@@ -5,12 +5,16 @@
 use skerry_tls::certificate::{Verified, Verifier};
 use skerry_tls::config::{ClientAuth, Identity, ServerConfig};
 use skerry_tls::crypto::Provider;
+use skerry_tls::crypto::either::Either;
 use skerry_tls::crypto::fast::Fast;
+use skerry_tls::crypto::mbedtls::Mbedtls;
 use skerry_tls::handshake::TicketKeys;
 use skerry_tls::suite::{CipherSuite, Group, SignatureScheme, Version};
 
+use crate::config::principal::PrincipalRules;
+
 /// The provider that was chosen at start.
-pub type Chosen = Fast;
+pub type Chosen = Either<Mbedtls, Fast>;
 
 /// Certificates with their keys that one listener may have, for clients of different tastes.
 pub const IDENTITIES_MAX: usize = 4;
@@ -40,17 +44,21 @@ pub struct Settings {
     pub client_auth: ClientAuth,
     /// The trust store, when there is one.
     pub verifier: Option<Box<dyn Verifier>>,
+    /// `ssl.principal.mapping.rules`.
+    pub principal_rules: PrincipalRules,
     /// Tickets after a TLS 1.3 handshake.
     pub tickets_sent: u8,
 }
 
 impl Settings {
-    /// What Kafka calls the client: its certificate's subject, or nobody.
+    /// What Kafka calls the client: what the rules make of its certificate's subject, or nobody. `None` when no rule is for it, or the
+    /// subject is too long to be known whole; Kafka lets no such client in.
     #[must_use]
-    pub fn principal(&self, peer: Option<&Verified>) -> String {
+    pub fn principal(&self, peer: Option<&Verified>) -> Option<String> {
         match peer {
-            Some(peer) => format!("User:{}", peer.subject),
-            None => "User:ANONYMOUS".into(),
+            Some(peer) if peer.cut => None,
+            Some(peer) => Some(format!("User:{}", self.principal_rules.name(&peer.subject)?)),
+            None => Some("User:ANONYMOUS".into()),
         }
     }
 

@@ -32,8 +32,11 @@ mod store;
 mod write;
 
 pub use self::details::Details;
+pub use self::general::{GeneralName, GeneralNames};
+pub use self::host::is_named;
 pub use self::key::{Digest, IssuerKey, SignatureAlgorithm, public_key};
 pub use self::profile::Profile;
+pub use self::time::Readable;
 #[cfg(feature = "mbedtls")]
 pub use self::{
     cache::Cached,
