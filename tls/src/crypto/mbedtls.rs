@@ -357,16 +357,18 @@ impl Exchange for MbedtlsExchange {
         .map_err(rejected)?;
         let mut point = Zeroizing::new([0; SHARE_BYTES_MAX]);
         pair.write_point(&mut *point).map_err(rejected)?;
-        let shared = match self.group {
-            Group::X25519 => point.get(..32),
-            // The first coordinate.
-            Group::Secp256r1 => point.get(1..33),
-        };
-        let shared = shared.and_then(Secret::copy).ok_or(CryptoError::Failed)?;
-        if shared.is(&[0; 32]) {
-            return Err(CryptoError::Rejected);
+        match self.group {
+            Group::X25519 => {
+                let shared = point.get(..32).and_then(Secret::copy).ok_or(CryptoError::Failed)?;
+                // The library refuses the points that lead here; RFC 7748 §6.1 asks for this check.
+                if shared.is(&[0; 32]) {
+                    return Err(CryptoError::Rejected);
+                }
+                Ok(shared)
+            }
+            // The first coordinate, which may well be zero.
+            Group::Secp256r1 => point.get(1..33).and_then(Secret::copy).ok_or(CryptoError::Failed),
         }
-        Ok(shared)
     }
 }
 
