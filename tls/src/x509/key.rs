@@ -185,7 +185,7 @@ pub fn issuer_key(spki: &[u8]) -> Result<IssuerKey, Cause> {
             let top = modulus.first().map_or(0, |octet| octet.leading_zeros());
             let bits = modulus.len() * 8 - top as usize;
             let is_odd = modulus.last().is_some_and(|octet| octet & 1 == 1) && exponent & 1 == 1;
-            if !(RSA_BITS_MIN..=RSA_BITS_MAX).contains(&bits) || bits % 8 != 0 || exponent < 3 || !is_odd {
+            if !(RSA_BITS_MIN..=RSA_BITS_MAX).contains(&bits) || !bits.is_multiple_of(8) || exponent < 3 || !is_odd {
                 return Err(Cause::CertificateUnsupported);
             }
             Ok(IssuerKey::Common(KeyKind::Rsa(bits as u16)))

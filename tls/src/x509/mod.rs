@@ -31,6 +31,11 @@ mod store;
 #[cfg(feature = "mbedtls")]
 mod write;
 
+#[cfg(all(test, feature = "mbedtls"))]
+mod made;
+#[cfg(all(test, feature = "mbedtls"))]
+mod tests;
+
 pub use self::details::Details;
 pub use self::general::{GeneralName, GeneralNames};
 pub use self::host::is_named;

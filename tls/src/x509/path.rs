@@ -4,6 +4,7 @@
 //! so that a stranger's chain costs one. All of it is bounded, whatever the chain.
 
 use alloc::vec::Vec;
+use core::cell::Cell;
 use core::ops::Range;
 
 use skerry_core::time::Timestamp;
@@ -215,7 +216,7 @@ struct Search<'s, 'c, S> {
     path: heapless::Vec<u8, CHAIN_COUNT_MAX>,
     links: heapless::Vec<Link, SIGNATURE_COUNT_MAX>,
     steps: u32,
-    comparisons: u32,
+    comparisons: Cell<u32>,
     /// The first thing that kept a path from being one.
     refused: Option<Refused>,
     /// How long the longest path was at whose end no issuer was, and who was there.
@@ -232,7 +233,7 @@ impl<'s, 'c, S: Signatures> Search<'s, 'c, S> {
             path: heapless::Vec::new(),
             links: heapless::Vec::new(),
             steps: STEP_COUNT_MAX,
-            comparisons: COMPARISON_COUNT_MAX,
+            comparisons: Cell::new(COMPARISON_COUNT_MAX),
             refused: None,
             end: (0, 0),
         };
@@ -345,29 +346,29 @@ impl<'s, 'c, S: Signatures> Search<'s, 'c, S> {
         if self.links.iter().any(is_known_bad) {
             return Ok(false);
         }
-        let at = match issuer {
-            Of::Chain(index) => index,
-            Of::Anchors(_) => child,
-        };
         match self.check(child, issuer) {
             Ok(()) => Ok(true),
-            Err(Cause::CertificateChain(Rule::Search)) => Err(exhausted(child)),
-            Err(cause) => {
-                self.note(cause, at);
+            Err(refused) if refused.cause == Cause::CertificateChain(Rule::Search) => Err(refused),
+            Err(refused) => {
+                self.refused.get_or_insert(refused);
                 Ok(false)
             }
         }
     }
 
-    fn check(&mut self, child: u8, issuer: Of) -> Result<(), Cause> {
-        let mut comparisons = self.comparisons;
-        let nodes = (self.node(Of::Chain(child)), self.node(issuer));
-        let (Some(child), Some(issuer)) = nodes else {
-            return Err(Cause::Internal);
+    fn check(&self, child: u8, of: Of) -> Result<(), Refused> {
+        let at = |index: u8| move |cause: Cause| Refused { cause, index };
+        // An anchor has no place in the chain: what it issued stands for it.
+        let at_issuer = match of {
+            Of::Chain(index) => index,
+            Of::Anchors(_) => child,
         };
-        let key = issuer.issues?;
-        if !child.certificate.algorithm()?.suits(key) {
-            return Err(Cause::CertificateSignature);
+        let (Some(signed), Some(issuer)) = (self.node(Of::Chain(child)), self.node(of)) else {
+            return Err(at(child)(Cause::Internal));
+        };
+        let algorithm = signed.certificate.algorithm().map_err(at(child))?;
+        if !algorithm.suits(issuer.issues.map_err(at(at_issuer))?) {
+            return Err(at(child)(Cause::CertificateSignature));
         }
         // CAs between the issuer and the leaf, those that issued themselves not counted (§4.2.1.9).
         let between = self
@@ -380,7 +381,7 @@ impl<'s, 'c, S: Signatures> Search<'s, 'c, S> {
         let basic = issuer.certificate.extensions.basic_constraints;
         let path_length = basic.and_then(|basic| basic.path_length);
         if between > self.demands.depth_max || path_length.is_some_and(|length| between as u64 > u64::from(length)) {
-            return Err(Cause::CertificateChain(Rule::PathLength));
+            return Err(at(at_issuer)(Cause::CertificateChain(Rule::PathLength)));
         }
         if let Some(constraints) = issuer.certificate.extensions.name_constraints {
             for (place, &index) in self.path.iter().enumerate() {
@@ -388,19 +389,18 @@ impl<'s, 'c, S: Signatures> Search<'s, 'c, S> {
                 let constrained = self
                     .node(Of::Chain(index))
                     .filter(|node| place == 0 || !node.is_self_issued);
-                if let Some(node) = constrained {
-                    constraints
-                        .allow(&node.certificate, &mut comparisons)
-                        .map_err(|outside| {
-                            Cause::CertificateChain(match outside {
-                                Outside::Name => Rule::NameConstraint,
-                                Outside::TooMany => Rule::Search,
-                            })
-                        })?;
-                }
+                let Some(node) = constrained else { continue };
+                let mut comparisons = self.comparisons.get();
+                let allowed = constraints.allow(&node.certificate, &mut comparisons);
+                self.comparisons.set(comparisons);
+                allowed.map_err(|outside| {
+                    at(index)(Cause::CertificateChain(match outside {
+                        Outside::Name => Rule::NameConstraint,
+                        Outside::TooMany => Rule::Search,
+                    }))
+                })?;
             }
         }
-        self.comparisons = comparisons;
         Ok(())
     }
 
@@ -451,7 +451,7 @@ impl<'s, 'c, S: Signatures> Search<'s, 'c, S> {
             Err(CryptoError::Failed) => return Err(refuse(Cause::Internal)),
         };
         if !holds {
-            self.note(Cause::CertificateSignature, child);
+            self.refused.get_or_insert(refuse(Cause::CertificateSignature));
         }
         let _ = self.links.push(Link { child, issuer, holds });
         Ok(holds)
@@ -464,10 +464,6 @@ impl<'s, 'c, S: Signatures> Search<'s, 'c, S> {
             .map(|node| node.certificate.not_after)
             .min()?;
         Some(Found { not_after })
-    }
-
-    fn note(&mut self, cause: Cause, index: u8) {
-        self.refused.get_or_insert(Refused { cause, index });
     }
 }
 

@@ -65,8 +65,17 @@ impl Signatures for ByMbedtls {
 }
 
 /// A provider, for what it can check, and mbedtls for P-521, SHA-512 and RSA over 4096 bits.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct ByProvider<'p, P>(pub &'p P);
+
+// Derived, both would ask the same of the provider, which is only borrowed.
+impl<P> Clone for ByProvider<'_, P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<P> Copy for ByProvider<'_, P> {}
 
 impl<P: Provider> Signatures for ByProvider<'_, P> {
     fn check(
