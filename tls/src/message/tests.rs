@@ -538,7 +538,8 @@ fn each_rule_of_a_server_hello_has_its_answer() {
     let malformed = Err(Cause::Decode(2));
     let illegal = Err(Cause::IllegalParameter(2));
     let share: &[u8] = &[0, 29, 0, 1, 7];
-    let cases: &[(&str, &[u8; RANDOM_BYTES], Block<'_>, Result<(), Cause>)] = &[
+    type Case<'a> = (&'a str, &'a [u8; RANDOM_BYTES], Block<'a>, Result<(), Cause>);
+    let cases: &[Case<'_>] = &[
         ("1.3", &random, &[(43, &[3, 4]), (51, share)], Ok(())),
         ("1.2", &random, &[(23, &[]), (35, &[]), (0xff01, &[0])], Ok(())),
         ("a full session_ticket", &random, &[(35, &[1])], malformed),
