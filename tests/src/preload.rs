@@ -27,6 +27,14 @@ impl AllocationCount {
         Ok(Self { library, path, words })
     }
 
+    /// The count that a process itself is watched by, from the directory in which its parent built it.
+    pub fn join(directory: &Path) -> io::Result<Self> {
+        let path = directory.join("allocations");
+        let words = File::options().read(true).write(true).open(&path)?;
+        let library = directory.join("count.so");
+        Ok(Self { library, path, words })
+    }
+
     /// Has `command`'s process counted.
     pub fn watch<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         command

@@ -1,10 +1,7 @@
 //! Whole conversations cut into segments: wherever the cuts are, both sides end the same.
 
-mod rig;
-
-use rig::{Keys, Kind, Stage};
 use skerry_tls::crypto::Provider;
-use skerry_tls::testing::{CutAt, Direction, Link, Pieces, Seeded, Toy, Whole};
+use skerry_tls::testing::{CutAt, Direction, Keys, Kind, Link, Pieces, Seeded, Stage, Toy, Whole};
 
 /// Segments of any size, from a seed.
 struct Ragged(Seeded);

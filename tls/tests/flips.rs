@@ -1,12 +1,9 @@
 //! One bit of a conversation changed on its way: an alert of its class, or success where the RFCs ignore the bit; never a hang, never a panic.
 
-mod rig;
-
-use rig::{Keys, Kind, PING, PONG, Stage};
 use skerry_tls::alert::Alert;
 use skerry_tls::cause::Cause;
 use skerry_tls::crypto::Provider;
-use skerry_tls::testing::{Direction, Flip, Toy, Whole};
+use skerry_tls::testing::{Direction, Flip, Keys, Kind, PING, PONG, Stage, Toy, Whole};
 
 /// What part of a stream a byte is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

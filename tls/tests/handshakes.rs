@@ -1,13 +1,10 @@
 //! Every kind of handshake between our client and our server, over every provider.
 
-mod rig;
-
-use rig::{Keys, Kind, PING, PONG, Stage, Who};
 use skerry_tls::config::ClientAuth;
 use skerry_tls::crypto::Provider;
 use skerry_tls::state::StateId;
 use skerry_tls::suite::{Authentication, CipherSuite, Group, Version};
-use skerry_tls::testing::Whole;
+use skerry_tls::testing::{Keys, Kind, PING, PONG, Stage, Who, Whole};
 
 /// One handshake, with all that must hold of it afterwards.
 fn check<P: Provider>(keys: &Keys<'_, P>, kind: Kind) {

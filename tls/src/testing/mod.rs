@@ -13,6 +13,7 @@ mod identities;
 pub mod messages;
 mod pair;
 mod random;
+mod stage;
 mod toy;
 mod verifier;
 
@@ -20,5 +21,6 @@ pub use fixtures::{Fixture, NOW};
 pub use identities::Loaded;
 pub use pair::{CutAt, Direction, Flip, Kept, Link, Pair, Pieces, Room, Setting, Side, Whole};
 pub use random::Seeded;
+pub use stage::{Ended, Keys, Kind, PING, PONG, Stage, Who, converse};
 pub use toy::{Toy, ToyAead, ToyExchange, ToyHash, ToyKey};
 pub use verifier::{Accepting, public_key};

@@ -1,30 +1,46 @@
 //! Handshakes of every kind between our client and our server, over whatever provider and link a test brings.
-#![allow(dead_code, reason = "each test program uses its part")]
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use alloc::{format, vec};
 
 use skerry_core::time::Timestamp;
-use skerry_tls::config::{ClientAuth, ClientConfig, Config, Identity, ServerConfig};
-use skerry_tls::crypto::Provider;
-use skerry_tls::handshake::TicketKeys;
-use skerry_tls::suite::{CipherSuite, Group, Version};
-use skerry_tls::testing::{Accepting, Fixture, Link, Loaded, NOW, Pair, Seeded, Setting, Whole};
 
-/// What the client says once it is connected, and the server's answer.
+use super::{Accepting, Fixture, Link, Loaded, NOW, Pair, Seeded, Setting, Side, Whole};
+use crate::certificate::ServerName;
+use crate::config::{ClientAuth, ClientConfig, Config, Identity, ServerConfig};
+use crate::crypto::Provider;
+use crate::handshake::TicketKeys;
+use crate::suite::{CipherSuite, Group, Version};
+
+/// What the client says once it is connected.
 pub const PING: &[u8] = b"a request of the client's";
+/// What the server answers.
 pub const PONG: &[u8] = b"and the server's answer to it";
 
 /// Every fixture's key, and ticket keys, of one provider.
 pub struct Keys<'p, P: Provider> {
+    /// The provider.
     pub provider: &'p P,
+    /// [`Fixture::P256`].
     pub p256: Loaded<P>,
+    /// [`Fixture::P384`].
     pub p384: Loaded<P>,
+    /// [`Fixture::RSA`].
     pub rsa: Loaded<P>,
+    /// [`Fixture::DEVICE`].
     pub device: Loaded<P>,
+    /// [`Fixture::DEVICE_RSA`].
     pub device_rsa: Loaded<P>,
+    /// The server's, made [`NOW`], for tickets that live an hour.
     pub tickets: TicketKeys<P>,
+    /// Both sides'.
     pub verifier: Accepting,
 }
 
 impl<'p, P: Provider> Keys<'p, P> {
+    /// Loads them all.
+    #[must_use]
     pub fn new(provider: &'p P) -> Self {
         let load = |fixture| Loaded::new(provider, fixture);
         Self {
@@ -43,19 +59,28 @@ impl<'p, P: Provider> Keys<'p, P> {
 /// Whose certificate a server has, and whose a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
+    /// With a P-256 key.
     P256,
+    /// With a P-384 key; clients have none.
     P384,
+    /// With an RSA key.
     Rsa,
 }
 
 /// One kind of handshake.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
+    /// The one version that the client offers.
     pub version: Version,
+    /// The one suite that the client offers, or all.
     pub suite: Option<CipherSuite>,
+    /// The one group that the client offers.
     pub group: Group,
+    /// The server's certificate.
     pub server: Who,
+    /// Whether the server asks for one.
     pub auth: ClientAuth,
+    /// The client's, if it has one.
     pub client: Option<Who>,
     /// The client shares nothing in its first hello.
     pub retried: bool,
@@ -66,6 +91,7 @@ pub struct Kind {
 }
 
 impl Kind {
+    /// A full handshake of TLS 1.3.
     pub const TLS13: Self = Self {
         version: Version::Tls13,
         suite: None,
@@ -78,21 +104,27 @@ impl Kind {
         record_size_limit: None,
     };
 
-    /// The group is the curve of the leaf, which a TLS 1.2 client must list.
+    /// A full handshake of TLS 1.2. The group is the curve of the leaf, which a TLS 1.2 client must list.
     pub const TLS12: Self = Self {
         version: Version::Tls12,
         group: Group::Secp256r1,
         ..Self::TLS13
     };
 
+    /// With a HelloRetryRequest.
+    #[must_use]
     pub const fn retried(self) -> Self {
         Self { retried: true, ..self }
     }
 
+    /// As a resumption.
+    #[must_use]
     pub const fn resumed(self) -> Self {
         Self { resumed: true, ..self }
     }
 
+    /// With a client certificate.
+    #[must_use]
     pub const fn mutual(self) -> Self {
         Self {
             auth: ClientAuth::Required,
@@ -131,6 +163,7 @@ impl Kind {
 /// Both sides' configurations of a kind, and what the client resumes.
 pub struct Stage<'k, 'p, P: Provider> {
     keys: &'k Keys<'p, P>,
+    /// The kind.
     pub kind: Kind,
     server_identities: [Identity<'k, P>; 1],
     client_identity: Option<Identity<'k, P>>,
@@ -138,11 +171,13 @@ pub struct Stage<'k, 'p, P: Provider> {
     versions: [Version; 1],
     groups: [Group; 1],
     shares: Vec<Group>,
+    /// What the client has of an earlier session.
     pub resume: Vec<u8>,
 }
 
 impl<'k, 'p, P: Provider> Stage<'k, 'p, P> {
     /// Sets a stage; for a resumption a first handshake is done on it.
+    #[must_use]
     pub fn new(keys: &'k Keys<'p, P>, kind: Kind) -> Self {
         let mut stage = Self {
             keys,
@@ -171,6 +206,8 @@ impl<'k, 'p, P: Provider> Stage<'k, 'p, P> {
         stage
     }
 
+    /// The client's configuration.
+    #[must_use]
     pub fn client(&self) -> ClientConfig<'_, P> {
         ClientConfig {
             versions: &self.versions,
@@ -180,13 +217,12 @@ impl<'k, 'p, P: Provider> Stage<'k, 'p, P> {
             identity: self.client_identity.as_ref(),
             resume: &self.resume,
             record_size_limit: self.kind.record_size_limit,
-            ..ClientConfig::new(
-                &self.keys.verifier,
-                Some(skerry_tls::certificate::ServerName::Dns("broker.example")),
-            )
+            ..ClientConfig::new(&self.keys.verifier, Some(ServerName::Dns("broker.example")))
         }
     }
 
+    /// The server's configuration.
+    #[must_use]
     pub fn server(&self) -> ServerConfig<'_, P> {
         ServerConfig {
             client_auth: self.kind.auth,
@@ -206,16 +242,21 @@ impl<'k, 'p, P: Provider> Stage<'k, 'p, P> {
 
 /// What is left of a conversation.
 pub struct Ended<P: Provider> {
-    pub client: skerry_tls::testing::Side<P>,
-    pub server: skerry_tls::testing::Side<P>,
+    /// The client.
+    pub client: Side<P>,
+    /// The server.
+    pub server: Side<P>,
+    /// All that the client sent.
     pub to_server: Vec<u8>,
+    /// All that the server sent.
     pub to_client: Vec<u8>,
 }
 
 impl<P: Provider> Ended<P> {
     /// All of it that must not depend on how bytes were cut, nor on a signature's length.
+    #[must_use]
     pub fn summary(&self) -> String {
-        let side = |side: &skerry_tls::testing::Side<P>| {
+        let side = |side: &Side<P>| {
             let session = &side.session;
             let states: Vec<_> = side
                 .notes
