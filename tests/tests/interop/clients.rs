@@ -1,6 +1,9 @@
 //! The clients' programs: where they are, how each is called, and the broker they are pointed at.
 
 use std::env;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -74,9 +77,22 @@ pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("interop")
 }
 
+/// Whether the clients talk TLS, and who shows a certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Security {
+    Plaintext,
+    /// The broker does.
+    Tls,
+    /// Both do.
+    MutualTls,
+}
+
 /// What the clients talk to: the broker that `SKERRY_BOOTSTRAP` names, else one started for this test.
 pub struct Broker {
     pub bootstrap: String,
+    /// Variables that the clients' programs are told by: what they trust, and what they are.
+    told: Vec<(&'static str, PathBuf)>,
+    metrics: Option<u16>,
     // In this order: the process ends before its directory goes.
     _skerry: Option<Skerry>,
     _data: TempDir,
@@ -85,26 +101,101 @@ pub struct Broker {
 impl Broker {
     /// With topics of four partitions when they are made by being named, and new groups that wait this long for more members.
     pub fn start(initial_rebalance_delay_ms: u32) -> Self {
+        match env::var("SKERRY_BOOTSTRAP") {
+            Ok(bootstrap) => Self {
+                bootstrap,
+                told: Vec::new(),
+                metrics: None,
+                _skerry: None,
+                _data: TempDir::new(),
+            },
+            Err(_) => Self::own(initial_rebalance_delay_ms, Security::Plaintext),
+        }
+    }
+
+    /// One of this test's own.
+    pub fn own(initial_rebalance_delay_ms: u32, security: Security) -> Self {
         let data = TempDir::new();
-        let Ok(bootstrap) = env::var("SKERRY_BOOTSTRAP") else {
-            let delay = format!("group.initial.rebalance.delay.ms={initial_rebalance_delay_ms}");
-            let skerry = Start::new(data.path()).with(&["num.partitions=4", &delay]).start();
-            return Self {
-                bootstrap: skerry.address.to_string(),
-                _skerry: Some(skerry),
-                _data: data,
-            };
-        };
+        let mut settings = vec![
+            "num.partitions=4".to_owned(),
+            format!("group.initial.rebalance.delay.ms={initial_rebalance_delay_ms}"),
+        ];
+        let mut told = Vec::new();
+        let mut metrics = None;
+        if security != Security::Plaintext {
+            let certificates = certificates();
+            let port = free_port();
+            metrics = Some(port);
+            settings.push(format!("skerry.metrics.listener=127.0.0.1:{port}"));
+            settings.push(format!(
+                "ssl.keystore.location={}",
+                certificates.join("server-p256.store.pem").display()
+            ));
+            told.push(("SKERRY_CA", certificates.join("ca.pem")));
+            if security == Security::MutualTls {
+                settings.push("ssl.client.auth=required".into());
+                settings.push(format!(
+                    "ssl.truststore.location={}",
+                    certificates.join("ca.pem").display()
+                ));
+                told.push(("SKERRY_IDENTITY", certificates.join("client-p256.store.pem")));
+            }
+        }
+        let settings: Vec<_> = settings.iter().map(String::as_str).collect();
+        let mut start = Start::new(data.path()).with(&settings);
+        if security != Security::Plaintext {
+            start.listeners = "SSL://127.0.0.1:0";
+        }
+        let skerry = start.start();
         Self {
-            bootstrap,
-            _skerry: None,
+            bootstrap: skerry.address.to_string(),
+            told,
+            metrics,
+            _skerry: Some(skerry),
             _data: data,
         }
+    }
+
+    /// A number of the broker's metrics page.
+    pub fn metric(&self, series: &str) -> f64 {
+        let port = self.metrics.expect("a broker with metrics");
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("the metrics listener");
+        stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").expect("a request");
+        let mut page = String::new();
+        stream.read_to_string(&mut page).expect("a page");
+        let line = page.lines().find(|line| line.starts_with(series));
+        let number = line.and_then(|line| line.rsplit(' ').next()?.parse().ok());
+        number.unwrap_or_else(|| panic!("no {series} in\n{page}"))
     }
 
     /// The command, pointed at this broker.
     pub fn point(&self, mut command: Command) -> Command {
         command.env("SKERRY_BOOTSTRAP", &self.bootstrap);
+        command.envs(self.told.iter().map(|(name, path)| (*name, path)));
         command
     }
+}
+
+/// The certificates of `tests/interop/tls/certificates`, and beside them each identity as one PEM file, key and chain.
+fn certificates() -> PathBuf {
+    let directory = folder().join(".work/tls");
+    let made = Command::new(folder().join("tls/certificates"))
+        .arg(&directory)
+        .status()
+        .expect("tests/interop/tls/certificates");
+    assert!(made.success(), "certificates: {made}");
+    for name in ["server-p256", "client-p256"] {
+        let read =
+            |kind: &str| fs::read_to_string(directory.join(format!("{name}.{kind}"))).expect("a made certificate");
+        // Renamed into place: another test may be reading it.
+        let next = directory.join(format!("{name}.store.{}", std::process::id()));
+        fs::write(&next, read("key") + &read("pem")).expect("a file");
+        fs::rename(&next, directory.join(format!("{name}.store.pem"))).expect("a file");
+    }
+    directory
+}
+
+fn free_port() -> u16 {
+    let free = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    free.local_addr().expect("its address").port()
 }

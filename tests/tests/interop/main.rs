@@ -10,7 +10,7 @@ mod group;
 
 use std::process::Command;
 
-use clients::{Broker, Client, folder};
+use clients::{Broker, Client, Security, folder};
 
 /// A client's five codecs, one line each; 10,000 records through one take seconds.
 const SECONDS_MAX: &str = "400";
@@ -50,6 +50,23 @@ fn roundtrip(client: Client) {
     let mut command = broker.point(client.command());
     command.arg("roundtrip");
     run(&command, SECONDS_MAX, Some("5 passed, 0 failed"));
+}
+
+/// The same over TLS, through two codecs; then once more with a client certificate, which the broker demands.
+fn roundtrip_over_tls(client: Client) {
+    let broker = Broker::own(0, Security::Tls);
+    let mut command = broker.point(client.command());
+    command.args(["roundtrip", "none", "zstd"]);
+    run(&command, SECONDS_MAX, Some("2 passed, 0 failed"));
+    if matches!(client, Client::Java(_)) {
+        let resumed = broker.metric("skerry_tls_handshakes_total{version=\"TLSv1.3\",kind=\"resumed\"}");
+        assert!(resumed > 0.0, "Java resumes sessions");
+    }
+
+    let broker = Broker::own(0, Security::MutualTls);
+    let mut command = broker.point(client.command());
+    command.args(["roundtrip", "lz4"]);
+    run(&command, SECONDS_MAX, Some("1 passed, 0 failed"));
 }
 
 #[test]
@@ -140,4 +157,61 @@ fn librdkafka_own_tests() {
         "1000",
         None,
     );
+}
+
+#[test]
+#[ignore = "needs the clients: tests/setup.sh test"]
+fn tls_kcat() {
+    roundtrip_over_tls(Client::Kcat);
+}
+
+#[test]
+#[ignore = "needs the clients: tests/setup.sh test"]
+fn tls_confluent_kafka() {
+    roundtrip_over_tls(Client::ConfluentKafka);
+}
+
+#[test]
+#[ignore = "needs the clients: tests/setup.sh test"]
+fn tls_kafka_python() {
+    roundtrip_over_tls(Client::KafkaPython);
+}
+
+#[test]
+#[ignore = "needs the clients: tests/setup.sh test"]
+fn tls_kafkajs() {
+    roundtrip_over_tls(Client::KafkaJs);
+}
+
+#[test]
+#[ignore = "needs the clients: tests/setup.sh test"]
+fn tls_franz_go() {
+    roundtrip_over_tls(Client::FranzGo);
+}
+
+#[test]
+#[ignore = "needs the clients: tests/setup.sh test"]
+fn tls_java_newest() {
+    roundtrip_over_tls(Client::Java("4.4.0"));
+}
+
+#[test]
+#[ignore = "needs the clients: tests/setup.sh test"]
+fn tls_java_2_8() {
+    roundtrip_over_tls(Client::Java("2.8.2"));
+}
+
+#[test]
+#[ignore = "needs the clients: tests/setup.sh test"]
+fn tls_rdkafka() {
+    roundtrip_over_tls(Client::Rdkafka);
+}
+
+#[test]
+#[ignore = "needs the clients: tests/setup.sh test"]
+fn tls_librdkafka_own_tests() {
+    let broker = Broker::own(500, Security::Tls);
+    let mut command = broker.point(Command::new(folder().join("librdkafka/run")));
+    command.args(["0001", "0005", "0012", "0017", "0026", "0085", "0090", "0113"]);
+    run(&command, "1000", None);
 }
