@@ -21,7 +21,7 @@ use crate::log::{Flushed, Flusher};
 use crate::logging::RateLimited;
 use crate::metrics::{self, SCRAPE_PATIENCE, SCRAPES_MAX, Scrapes, Snapshot};
 use crate::observe::{Held, Observe, TurnReport};
-use crate::secure::Desk;
+use crate::secure::{Desk, HostRandom};
 use crate::state::{State, log_limits};
 use crate::tokens;
 
@@ -278,7 +278,7 @@ impl<H: Host> Broker<H> {
             (true, None) => self.timers.next_at(),
             (true, Some(stop)) => self.timers.next_at().min(stop),
         };
-        let mut stop = false;
+        let (mut stop, mut reload) = (false, false);
         let Self {
             host,
             conns,
@@ -310,13 +310,28 @@ impl<H: Host> Broker<H> {
             }
             Event::Disk => *completed = true,
             Event::Stop => stop = true,
-            Event::Reload => info!("SIGHUP: nothing to load again"),
+            Event::Reload => reload = true,
         });
         for stream in scrapes {
             self.scrape(stream);
         }
+        if reload {
+            match &self.tls {
+                Some(_) => self.look_after_tls(true),
+                None => info!("SIGHUP: nothing to load again"),
+            }
+        }
         if stop {
             self.stop();
+        }
+    }
+
+    /// Certificates that have changed, and the keys of tickets.
+    fn look_after_tls(&mut self, asked: bool) {
+        let (now, wall) = (self.host.now(), self.host.wall());
+        if let Some(tls) = &mut self.tls {
+            let host = core::cell::RefCell::new(&mut self.host);
+            tls.look_after(asked, now, wall, &mut HostRandom(&host));
         }
     }
 
@@ -403,14 +418,18 @@ impl<H: Host> Broker<H> {
             local,
             listener,
         };
+        let is_secure = self.tls.as_ref().is_some_and(|tls| tls.serves(usize::from(listener.0)));
         *place = Some(match &mut self.tls {
-            Some(tls) if tls.serves(usize::from(listener.0)) => {
+            Some(tls) if is_secure => {
                 let starts = tls.accept(slot, usize::from(listener.0), peer.ip(), now);
                 Conn::secured(who, stream, now, starts)
             }
             _ => Conn::new(who, stream, now),
         });
         self.live += 1;
+        if is_secure {
+            self.look_after_tls(false);
+        }
         self.observe.on_accept();
         debug!("{peer}: connected to {local}");
         self.ready.push(stream.0);

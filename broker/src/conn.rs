@@ -1125,7 +1125,10 @@ impl Conn {
                 Step::Stop(Turn::End(End::Probe))
             }
             Shake::Connected => {
-                tls.connected(slot, self.peer.addr, s.now);
+                if let Err(cause) = tls.connected(slot, self.peer.addr, s.now) {
+                    tls.fail(slot, cause);
+                    return self.shake_failed(s, cause);
+                }
                 self.secure = Secure::Connected;
                 self.progress = s.now;
                 Step::Did

@@ -2,13 +2,16 @@
 
 use core::time::Duration;
 
-use skerry_net::host::ListenerId;
+use skerry_net::host::{Clock, ListenerId};
 use skerry_net::linux::{LinuxConfig, LinuxHost, Listen, Ring};
+use skerry_tls::crypto::system::SystemRandom;
 
 use crate::broker::{Broker, Pass};
 use crate::config::{Config, IoUring, Protocol};
+use crate::secure::Desk;
 use crate::startup;
 use crate::state::State;
+use crate::tls_setup::TlsSetup;
 
 /// Streams beyond `max.connections`, so that one too many is accepted and told so by closing instead of waiting unseen.
 const STREAMS_SPARE: u32 = 16;
@@ -24,12 +27,6 @@ const RING_ENTRIES: u32 = 64;
 
 /// Runs until `SIGTERM` or `SIGINT`. Errors: why it could not start, for a person.
 pub fn serve(config: Config) -> Result<(), String> {
-    if let Some(listener) = config.listeners.iter().find(|l| l.protocol == Protocol::Ssl) {
-        return Err(format!(
-            "{}://{}: SSL is not in this release",
-            listener.name, listener.bind
-        ));
-    }
     let limits = config.limits;
     let mut host = LinuxHost::new(LinuxConfig {
         // Metrics are the last.
@@ -68,11 +65,37 @@ pub fn serve(config: Config) -> Result<(), String> {
         );
     }
     let state = State::open(config, &mut host).map_err(|e| e.to_string())?;
+    let tls = secured(&state.config, &mut host)?;
     let mut broker = Broker::new(host, state);
+    if let Some(tls) = tls {
+        broker = broker.with_tls(tls);
+    }
     startup::tell(&broker.state.config, &bound, &broker.budget());
     if let Some(address) = metrics {
         ::log::info!(target: "skerry", "metrics at http://{address}/metrics");
     }
     while broker.pass() == Pass::Running {}
     Ok(())
+}
+
+/// TLS, when a listener speaks it. Errors: everything that is wrong with its stores.
+fn secured(config: &Config, host: &mut LinuxHost) -> Result<Option<Desk>, String> {
+    if config
+        .listeners
+        .iter()
+        .all(|listener| listener.protocol != Protocol::Ssl)
+    {
+        return Ok(None);
+    }
+    let loaded = TlsSetup::load(config, host.wall(), &mut SystemRandom);
+    let (setup, notices) = loaded.map_err(|problems| {
+        let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
+        problems.join("\nskerry: ")
+    })?;
+    for notice in notices {
+        ::log::warn!(target: "skerry_broker::tls", "{notice}");
+    }
+    let desk = Desk::new(config, setup, host.wall(), &mut SystemRandom);
+    desk.map(Some)
+        .map_err(|error| format!("TLS ticket keys cannot be made: {error:?}"))
 }

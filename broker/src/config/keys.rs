@@ -213,6 +213,10 @@ settings! {
         "Tickets given in each handshake, with which a client comes back without a full one; 0 gives none.";
     tls_ticket_lifetime: Millis => "skerry.tls.ticket.lifetime.ms", text("86400000"), from(60_000, 604_800_000),
         "How long a ticket is good for. The keys that tickets are sealed under change as often, and do not outlive the broker.";
+    tls_penalty_max: Millis => "skerry.tls.penalty.max.ms", text("1000"), from(0, 60_000),
+        "The longest that a new connection waits unread because handshakes of its address failed in the last 10 s; 0: nobody waits.";
+    limit_record_buffers: u32 => "skerry.limits.record.buffers", text("128"), from(2, 65_535),
+        "Pairs of buffers for TLS records, one for each TLS connection that is at work, of 97 KiB. When full, further ones wait.";
     limit_handshakes: u32 => "skerry.limits.handshakes", text("64"), from(1, 65_535),
         "TLS handshakes under way at once, each with its buffers. When full, further connections wait unread.";
     metrics_listener: Option<SocketAddr> => "skerry.metrics.listener", words("none"), ANY,

@@ -561,6 +561,8 @@ fn assemble(
             handshake_timeout: s.tls_handshake_timeout,
             tickets: s.tls_tickets as u8,
             ticket_lifetime: s.tls_ticket_lifetime,
+            penalty_max: s.tls_penalty_max,
+            record_buffers: s.limit_record_buffers,
             handshakes: s.limit_handshakes,
         },
         retention_check_interval: s.retention_check_interval,

@@ -87,6 +87,10 @@ pub struct TlsConfig {
     pub tickets: u8,
     /// `skerry.tls.ticket.lifetime.ms`.
     pub ticket_lifetime: Millis,
+    /// `skerry.tls.penalty.max.ms`.
+    pub penalty_max: Millis,
+    /// `skerry.limits.record.buffers`.
+    pub record_buffers: u32,
     /// `skerry.limits.handshakes`.
     pub handshakes: u32,
 }

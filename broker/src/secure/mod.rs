@@ -18,6 +18,7 @@ use skerry_core::meter::{Cost, Laps, Phase, Ticks};
 use skerry_core::time::{Instant, Millis, Timestamp};
 use skerry_net::host::{Host, NetError, StreamId};
 use skerry_net::pool::PairPool;
+use skerry_tls::alert::Alert;
 use skerry_tls::cause::Cause;
 use skerry_tls::config::Config;
 use skerry_tls::crypto::{CryptoError, Provider, Random};
@@ -33,6 +34,7 @@ pub use tell::Counters;
 
 use crate::logging::RateLimited;
 use crate::metrics;
+use crate::tls_setup::TlsSetup;
 
 use link::Link;
 use penalty::Penalties;
@@ -62,21 +64,6 @@ pub const PATIENCE: Millis = Millis(2_000);
 /// Lines of one kind that peers can cause, in each [`LOG_PER`].
 const LOG_BURST: u32 = 10;
 const LOG_PER: Millis = Millis(1_000);
-
-/// What is set for all listeners together.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// Connections: `max.connections`.
-    pub connections: u32,
-    /// Pairs of record buffers: `skerry.limits.record.buffers`.
-    pub records: u32,
-    /// Handshakes at a time: `skerry.limits.handshakes`; at most half of the record buffers are theirs.
-    pub handshakes: u32,
-    /// From the accept to the end of the handshake.
-    pub deadline: Millis,
-    /// The longest wait after failures.
-    pub penalty: Millis,
-}
 
 /// Why a connection's bytes stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,8 +119,10 @@ impl Account<'_> {
 
 /// All of it.
 pub struct Desk {
-    limits: Limits,
-    provider: Chosen,
+    connections: usize,
+    deadline: Millis,
+    setup: TlsSetup,
+    provider: Rc<Chosen>,
     settings: Vec<Option<Rc<Settings>>>,
     tickets: TicketKeys<Chosen>,
     links: Vec<Option<Link>>,
@@ -150,7 +139,8 @@ pub struct Desk {
     pub counters: Counters,
 }
 
-struct HostRandom<'a, H>(&'a RefCell<&'a mut H>);
+/// The machine's randomness, as the engine takes it.
+pub struct HostRandom<'a, H>(pub &'a RefCell<&'a mut H>);
 
 impl<H: Host> Random for HostRandom<'_, H> {
     fn fill(&mut self, out: &mut [u8]) -> Result<(), CryptoError> {
@@ -171,29 +161,66 @@ enum Came {
 }
 
 impl Desk {
-    /// Over the settings of each listener, by its number. Takes its memory.
-    #[must_use]
+    /// Over what the listeners were set up with. Takes its memory. At most half of the record buffers are lent to handshakes.
+    ///
+    /// Errors: keys for tickets cannot be made.
     pub fn new(
-        limits: Limits,
-        provider: Chosen,
-        settings: Vec<Option<Rc<Settings>>>,
-        tickets: TicketKeys<Chosen>,
-    ) -> Self {
-        Self {
-            limits,
+        config: &crate::config::Config,
+        setup: TlsSetup,
+        wall: Timestamp,
+        random: &mut dyn Random,
+    ) -> Result<Self, CryptoError> {
+        let connections = config.limits.connections as usize;
+        let tls = config.tls;
+        let provider = Rc::clone(setup.provider());
+        let lifetime_seconds = u32::try_from(tls.ticket_lifetime.0 / 1000).unwrap_or(u32::MAX);
+        Ok(Self {
+            connections,
+            deadline: tls.handshake_timeout,
+            tickets: TicketKeys::new(&*provider, random, wall, lifetime_seconds)?,
+            settings: setup.settings().collect(),
+            setup,
             provider,
-            settings,
-            tickets,
-            links: Vec::with_capacity(limits.connections as usize),
-            records: PairPool::new(limits.records, RECEIVE_BYTES, SEND_BYTES),
-            handshakes: Handshakes::new(limits.handshakes.min(limits.records / 2).max(1), MESSAGE_BYTES),
-            penalties: Penalties::new(limits.penalty),
+            links: Vec::with_capacity(connections),
+            records: PairPool::new(tls.record_buffers, RECEIVE_BYTES, SEND_BYTES),
+            handshakes: Handshakes::new(tls.handshakes.min(tls.record_buffers / 2).max(1), MESSAGE_BYTES),
+            penalties: Penalties::new(tls.penalty_max),
             scratch: vec![0; SCRATCH_BYTES],
             idle_notes: Notes::default(),
             done_log: RateLimited::new(LOG_BURST, LOG_PER),
             failed_log: RateLimited::new(LOG_BURST, LOG_PER),
             contended: false,
             counters: Counters::default(),
+        })
+    }
+
+    /// Looks after files and ticket keys. `asked`: an operator wants everything read again (`SIGHUP`); else only when files have changed.
+    ///
+    /// Cost: next to nothing when there is nothing to do, so that it can be called as connections come.
+    pub fn look_after(&mut self, asked: bool, now: Instant, wall: Timestamp, random: &mut dyn Random) {
+        if self.tickets.is_due(wall)
+            && let Err(error) = self.tickets.rotate(&self.provider, random, wall)
+        {
+            warn!(target: "skerry_broker::tls", "ticket keys cannot be turned over, the old ones stay: {error:?}");
+        }
+        if !self.setup.have_files_changed(now) && !asked {
+            return;
+        }
+        match self.setup.reload(wall, random) {
+            Ok(changes) => {
+                self.settings = self.setup.settings().collect();
+                for notice in &changes.notices {
+                    info!(target: "skerry_broker::tls", "{notice}");
+                }
+                if asked && changes.listeners.is_empty() {
+                    info!(target: "skerry_broker::tls", "TLS was read again: nothing has changed");
+                }
+            }
+            Err(problems) => {
+                for problem in problems {
+                    warn!(target: "skerry_broker::tls", "{problem}; what was loaded before stays in use");
+                }
+            }
         }
     }
 
@@ -203,7 +230,7 @@ impl Desk {
         [
             (
                 "TLS sessions",
-                self.limits.connections as usize * size_of::<Option<Link>>(),
+                self.connections * size_of::<Option<Link>>(),
                 "max.connections",
             ),
             (
@@ -223,24 +250,6 @@ impl Desk {
     #[must_use]
     pub fn serves(&self, listener: usize) -> bool {
         self.settings.get(listener).is_some_and(Option::is_some)
-    }
-
-    /// New settings of one listener, for handshakes that begin from now on.
-    pub fn replace(&mut self, listener: usize, settings: Rc<Settings>) {
-        if let Some(place) = self.settings.get_mut(listener) {
-            *place = Some(settings);
-        }
-    }
-
-    /// The keys of tickets, to be turned over.
-    pub const fn tickets_mut(&mut self) -> &mut TicketKeys<Chosen> {
-        &mut self.tickets
-    }
-
-    /// The limits.
-    #[must_use]
-    pub const fn limits(&self) -> &Limits {
-        &self.limits
     }
 
     /// Pairs of record buffers and handshake places that are lent.
@@ -320,7 +329,7 @@ impl Desk {
     /// When a connection's handshake must be looked at although nothing happened; `accepted` is when it began.
     #[must_use]
     pub fn due(&self, slot: usize, accepted: Instant) -> Instant {
-        let end = accepted + self.limits.deadline;
+        let end = accepted + self.deadline;
         match self.link(slot) {
             Some(link) if link.place.is_some() => end.min(link.progress + PATIENCE),
             _ => end,
@@ -329,7 +338,7 @@ impl Desk {
 
     /// That moment has come: why the handshake fails, if it does.
     pub fn on_due(&mut self, slot: usize, accepted: Instant, now: Instant) -> Option<Cause> {
-        let over = now >= accepted + self.limits.deadline;
+        let over = now >= accepted + self.deadline;
         let contended = self.contended;
         let Some(Some(link)) = self.links.get_mut(slot) else {
             return None;
@@ -444,23 +453,32 @@ impl Desk {
     }
 
     /// A handshake is done: it is counted and told, and its place is free.
-    pub fn connected(&mut self, slot: usize, peer: SocketAddr, now: Instant) {
-        let Some(Some(link)) = self.links.get_mut(slot) else {
-            return;
-        };
-        let Some(lease) = link.place.take() else { return };
+    ///
+    /// Errors: the client has no principal. Its place is kept for [`Desk::failed`].
+    pub fn connected(&mut self, slot: usize, peer: SocketAddr, now: Instant) -> Result<(), Cause> {
+        let link = self
+            .links
+            .get_mut(slot)
+            .and_then(Option::as_mut)
+            .ok_or(Cause::Internal)?;
+        let lease = link.place.take().ok_or(Cause::Internal)?;
         if let Some(place) = self.handshakes.place(&lease) {
+            let principal = place
+                .settings
+                .as_ref()
+                .and_then(|settings| settings.principal(link.session.peer()));
+            let Some(principal) = principal else {
+                link.place = Some(lease);
+                return Err(Cause::RefusedHere(Alert::AccessDenied));
+            };
             self.counters.on_done(&link.session, &place.notes);
-            if let (Some(missed), Some(settings)) = (self.done_log.admit(now), &place.settings) {
+            if let Some(missed) = self.done_log.admit(now) {
                 let session = &link.session;
-                let principal = settings.principal(session.peer());
-                let principal = principal
-                    .as_deref()
-                    .unwrap_or("no principal, as no rule of ssl.principal.mapping.rules is for it");
-                info!(target: "skerry_broker::tls", "{}{missed}", Done { peer, session, principal });
+                info!(target: "skerry_broker::tls", "{}{missed}", Done { peer, session, principal: &principal });
             }
         }
         self.handshakes.release(lease);
+        Ok(())
     }
 
     /// A handshake failed: it is counted, told and held against the peer, and its place is free. Its record buffers stay for the alert.
@@ -648,7 +666,7 @@ impl Desk {
         let received: Result<_, Cause> = settings.lend(Some(tickets), |config| {
             let mut random = HostRandom(&host);
             let mut context = Context {
-                provider,
+                provider: &**provider,
                 random: &mut random,
                 now: wall,
                 ticks: &ticks,
@@ -741,7 +759,7 @@ impl Desk {
         let (mut unused, mut none) = ([0; link::UPDATE_BYTES], 0);
         settings.lend(None, |config| {
             session.update_keys(&mut Context {
-                provider,
+                provider: &**provider,
                 random: &mut HostRandom(&host),
                 now: wall,
                 ticks: &ticks,

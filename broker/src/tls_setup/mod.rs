@@ -121,6 +121,12 @@ impl TlsSetup {
         Ok((setup, notices))
     }
 
+    /// The primitives in use.
+    #[must_use]
+    pub const fn provider(&self) -> &Rc<Chosen> {
+        &self.provider
+    }
+
     /// What the listener of that number is set up with; `None` when it does not speak TLS.
     #[must_use]
     pub fn listener(&self, number: usize) -> Option<&Loaded> {
