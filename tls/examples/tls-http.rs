@@ -307,7 +307,7 @@ impl<'a> Client<'a> {
         match std::mem::replace(&mut self.stage, Stage::Over) {
             Stage::Waits(stream) if is_late => {
                 let config = Config::Server(server.config);
-                match Connection::new(server.provider, config, None, Duration::ZERO, stream) {
+                match Connection::new(server.provider, config, None, None, stream) {
                     Ok(connection) => self.goes_on(Stage::Handshake(Box::new(connection)), HANDSHAKE),
                     Err(_) => Turn::Done,
                 }
@@ -412,7 +412,7 @@ impl<'a> Client<'a> {
                 "HTTP/1.0 200 ok\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n\r\n",
                 body.len()
             );
-            connection.send((head + &body).as_bytes(), usize::MAX)?;
+            connection.send((head + &body).as_bytes())?;
         }
         Ok(is_whole)
     }
@@ -424,7 +424,7 @@ impl<'a> Client<'a> {
         };
         let rest = self.request.split_off(end + 1);
         for line in self.request.split_inclusive(|&byte| byte == b'\n') {
-            connection.send(line, usize::MAX)?;
+            connection.send(line)?;
         }
         self.request = rest;
         Ok(false)

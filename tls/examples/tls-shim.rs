@@ -22,12 +22,13 @@ use std::time::Duration;
 
 use common::connection::{Connection, Got};
 use common::{Chosen, pem};
-use flags::{Flags, Refusal, Setting};
+use flags::{Flags, Setting};
+use skerry_core::time::Timestamp;
 use skerry_tls::alert::Alert;
 use skerry_tls::cause::Cause;
 use skerry_tls::certificate::ServerName;
 use skerry_tls::config::{ClientAuth, ClientConfig, Config, Identity, ServerConfig};
-use skerry_tls::crypto::Provider as _;
+use skerry_tls::crypto::Provider;
 use skerry_tls::handshake::TicketKeys;
 use skerry_tls::saved::SessionSlot;
 use verify::Judge;
@@ -43,7 +44,9 @@ const TICKET_BYTES_MAX: usize = 1 << 16;
 pub enum Wrong {
     /// The engine ended it.
     Tls(Cause),
-    /// The socket, a file, or an expectation of the runner's; in the runner's words where there are some.
+    /// Something that is asked for is not implemented. Nothing was connected.
+    Unimplemented(String),
+    /// The flags, the socket, a file, or an expectation of the runner's; in the runner's words where there are some.
     Other(String),
 }
 
@@ -65,51 +68,44 @@ fn main() -> ExitCode {
         println!("No");
         return ExitCode::SUCCESS;
     }
-    let flags = match Flags::parse(&arguments) {
-        Ok(flags) => flags,
-        Err(Refusal::Unimplemented(what)) => {
-            eprintln!("not implemented: {what}");
-            return ExitCode::from(UNIMPLEMENTED);
-        }
-        Err(Refusal::Wrong(what)) => {
-            eprintln!("{what}");
-            return ExitCode::FAILURE;
-        }
-    };
     std::thread::spawn(|| {
         std::thread::sleep(LIFE);
         eprintln!("out of time");
         std::process::exit(1);
     });
-    match run(&flags) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(Wrong::Tls(cause)) => {
-            eprintln!("{}", words::of(cause));
-            ExitCode::FAILURE
+    let why = match run(&arguments) {
+        Ok(()) => return ExitCode::SUCCESS,
+        Err(Wrong::Unimplemented(what)) => {
+            eprintln!("not implemented: {what}");
+            return ExitCode::from(UNIMPLEMENTED);
         }
-        Err(Wrong::Other(why)) => {
-            eprintln!("{why}");
-            ExitCode::FAILURE
-        }
-    }
+        Err(Wrong::Tls(cause)) => words::of(cause),
+        Err(Wrong::Other(why)) => why,
+    };
+    eprintln!("{why}");
+    ExitCode::FAILURE
 }
 
-fn run(flags: &Flags) -> Result<(), Wrong> {
+fn run(arguments: &[String]) -> Result<(), Wrong> {
+    let flags = &Flags::parse(arguments)?;
     let provider = common::provider(flags.provider)?;
+    let settings = [&flags.initial, &flags.resume].map(|setting| Ready::new(&provider, setting, flags.is_server));
+    let [initial, resumed] = settings;
+    let (initial, resumed) = (initial?, resumed?);
     let tickets = common::tickets(&provider)?;
     let mut slots = [vec![0; TICKET_BYTES_MAX], vec![0; TICKET_BYTES_MAX]];
-    let (mut resume, mut ahead) = (Vec::new(), Duration::ZERO);
+    let (mut resume, mut clock) = (Vec::new(), common::now());
     for number in 0..=flags.resume_count {
-        let setting = if number == 0 { &flags.initial } else { &flags.resume };
-        let mut slot = SessionSlot::new(&mut slots[number % 2]);
+        let ready = if number == 0 { &initial } else { &resumed };
         let side = Side {
             flags,
-            setting,
+            ready,
+            setting: ready.setting,
             is_resumption: number > 0,
             provider: &provider,
             tickets: &tickets,
-            resume: &resume,
-            ahead,
+            resume: if ready.setting.tickets { &resume } else { &[] },
+            clock,
         };
         if flags.is_server {
             side.serve()?;
@@ -117,66 +113,80 @@ fn run(flags: &Flags) -> Result<(), Wrong> {
             if number > 0 && resume.is_empty() {
                 return Err("no session to offer".to_owned().into());
             }
+            let mut slot = SessionSlot::new(&mut slots[number % 2]);
             side.connect(&mut slot)?;
             resume = slot.bytes().to_vec();
         }
-        ahead += setting.resumption_delay;
+        clock.0 += ready.setting.resumption_delay.as_millis() as i64;
     }
     Ok(())
+}
+
+/// Certificates and key of one credential.
+struct Credential {
+    chain: Vec<Vec<u8>>,
+    key: <Chosen as Provider>::SigningKey,
+}
+
+/// A setting whose files are read.
+struct Ready<'a> {
+    setting: &'a Setting,
+    credentials: Vec<Credential>,
+    judge: Judge,
+}
+
+impl<'a> Ready<'a> {
+    fn new(provider: &Chosen, setting: &'a Setting, is_server: bool) -> Result<Self, Wrong> {
+        let mut credentials = Vec::new();
+        for files in &setting.credentials {
+            if files.certificates.is_empty() || files.key.is_empty() {
+                continue;
+            }
+            let key = provider.signing_key(&pem::private_key(&files.key)?);
+            credentials.push(Credential {
+                chain: pem::certificates(&files.certificates)?,
+                key: key.map_err(|_| Wrong::Unimplemented(format!("the kind of {}", files.key)))?,
+            });
+        }
+        Ok(Self {
+            setting,
+            credentials,
+            judge: Judge::new(setting, is_server)?,
+        })
+    }
 }
 
 /// One connection to be.
 struct Side<'a> {
     flags: &'a Flags,
+    ready: &'a Ready<'a>,
     setting: &'a Setting,
     is_resumption: bool,
     provider: &'a Chosen,
     tickets: &'a TicketKeys<Chosen>,
     /// The session that a client offers.
     resume: &'a [u8],
-    ahead: Duration,
-}
-
-/// Certificates and key of one credential.
-struct Credential {
-    chain: Vec<Vec<u8>>,
-    key: <Chosen as skerry_tls::crypto::Provider>::SigningKey,
+    /// What the clock shows as long as it lasts.
+    clock: Timestamp,
 }
 
 impl Side<'_> {
-    fn credentials(&self) -> Result<Vec<Credential>, Wrong> {
-        let mut credentials = Vec::new();
-        for files in &self.setting.credentials {
-            if files.certificates.is_empty() || files.key.is_empty() {
-                continue;
-            }
-            let key = self.provider.signing_key(&pem::private_key(&files.key)?);
-            credentials.push(Credential {
-                chain: pem::certificates(&files.certificates)?,
-                key: key.map_err(|error| format!("{}: {error:?}", files.key))?,
-            });
-        }
-        Ok(credentials)
-    }
-
     fn serve(&self) -> Result<(), Wrong> {
         let setting = self.setting;
-        let credentials = self.credentials()?;
-        let chains: Vec<Vec<&[u8]>> = chains(&credentials);
-        let identities: Vec<_> = identities(&credentials, &chains);
-        let judge = Judge::new(setting, true)?;
+        let chains = chains(&self.ready.credentials);
+        let identities = identities(&self.ready.credentials, &chains);
         let client_auth = match (setting.requires_client, setting.verifies_peer) {
             (true, _) => ClientAuth::Required,
             (false, true) => ClientAuth::Requested,
             (false, false) => ClientAuth::None,
         };
-        let schemes = setting.schemes();
         let config = ServerConfig {
             versions: &setting.versions,
             groups: &setting.groups,
-            schemes: &schemes,
+            schemes: &setting.signing,
             client_auth,
-            verifier: Some(&judge),
+            client_schemes: &setting.verifying,
+            verifier: Some(&self.ready.judge),
             tickets: setting.tickets.then_some(self.tickets),
             ..ServerConfig::new(&identities)
         };
@@ -187,20 +197,18 @@ impl Side<'_> {
 
     fn connect(&self, slot: &mut SessionSlot<'_>) -> Result<(), Wrong> {
         let setting = self.setting;
-        let credentials = self.credentials()?;
-        let chains: Vec<Vec<&[u8]>> = chains(&credentials);
-        let identities: Vec<_> = identities(&credentials, &chains);
-        let judge = Judge::new(setting, false)?;
-        let schemes = setting.schemes();
+        let chains = chains(&self.ready.credentials);
+        let identities = identities(&self.ready.credentials, &chains);
         let config = ClientConfig {
             versions: &setting.versions,
             groups: &setting.groups,
             shares: &setting.shares,
-            schemes: &schemes,
+            schemes: &setting.verifying,
+            own_schemes: &setting.signing,
             identity: identities.first(),
             resume: self.resume,
             tickets: setting.tickets,
-            ..ClientConfig::new(&judge, setting.host_name.as_deref().map(ServerName::Dns))
+            ..ClientConfig::new(&self.ready.judge, setting.host_name.as_deref().map(ServerName::Dns))
         };
         let mut connection = self.start(Config::Client(&config), Some(slot))?;
         let done = self.exchange(&mut connection);
@@ -226,7 +234,7 @@ impl Side<'_> {
         let ready = ready.and_then(|()| (&stream).write_all(&self.flags.shim_id.to_le_bytes()));
         ready.map_err(|error| error.to_string())?;
         let keep = slot.map(|slot| slot as &mut dyn skerry_tls::saved::Keep);
-        let mut connection = Connection::new(self.provider, config, keep, self.ahead, stream)?;
+        let mut connection = Connection::new(self.provider, config, keep, Some(self.clock), stream)?;
         if self.setting.is_async {
             connection.step_bytes(1);
         }
@@ -246,7 +254,7 @@ impl Side<'_> {
             return Err(cause.into());
         }
         for write in setting.first_writes() {
-            connection.send(&write, setting.content_bytes_max)?;
+            connection.send(&write)?;
             connection.flush();
         }
         if !setting.shuts_down {
@@ -276,7 +284,7 @@ impl Side<'_> {
                         connection.update_keys()?;
                     }
                     data.iter_mut().for_each(|byte| *byte ^= 0xff);
-                    connection.send(&data, setting.content_bytes_max)?;
+                    connection.send(&data)?;
                     is_reading = false;
                 }
                 Got::CloseNotify => return Ok(()),

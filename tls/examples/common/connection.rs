@@ -2,7 +2,7 @@
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use skerry_core::meter::Ticks;
 use skerry_core::time::Timestamp;
@@ -59,8 +59,8 @@ struct Lent<'a> {
     provider: &'a Chosen,
     config: Config<'a, Chosen>,
     keep: Option<&'a mut dyn Keep>,
-    /// What the wall clock is said to be ahead.
-    ahead: Duration,
+    /// What the wall clock shows, when it stands still.
+    clock: Option<Timestamp>,
     message: Vec<u8>,
     message_bytes: usize,
     scratch: Vec<u8>,
@@ -75,7 +75,7 @@ impl Lent<'_> {
         call(&mut Context {
             provider: self.provider,
             random: &mut SystemRandom,
-            now: Timestamp(now().0 + self.ahead.as_millis() as i64),
+            now: self.clock.unwrap_or_else(now),
             ticks: &ticks,
             config: self.config,
             message: Reassembly::new(&mut self.message, &mut self.message_bytes),
@@ -95,19 +95,19 @@ impl Lent<'_> {
 }
 
 impl<'a> Connection<'a> {
-    /// A session over `stream`; a client's hello waits to be sent.
+    /// A session over `stream`, by the system's clock or one that stands still. A client's hello waits to be sent.
     pub fn new(
         provider: &'a Chosen,
         config: Config<'a, Chosen>,
         keep: Option<&'a mut dyn Keep>,
-        ahead: Duration,
+        clock: Option<Timestamp>,
         stream: TcpStream,
     ) -> Result<Self, Cause> {
         let mut lent = Lent {
             provider,
             config,
             keep,
-            ahead,
+            clock,
             message: vec![0; MESSAGE_BYTES_MAX],
             message_bytes: 0,
             scratch: vec![0; FLIGHT_BYTES_MAX],
@@ -117,7 +117,7 @@ impl<'a> Connection<'a> {
         let mut notes = Notes::default();
         let session = match config {
             Config::Server(_) => Session::server(),
-            Config::Client(_) => lent.with(&mut notes, |cx| Session::client(cx))?,
+            Config::Client(_) => lent.with(&mut notes, Session::client)?,
         };
         Ok(Self {
             session,
@@ -199,8 +199,8 @@ impl<'a> Connection<'a> {
 
     /// Seals data, as many records as it takes; the keys are renewed when they want it. There is room for 96 KiB until
     /// [`Connection::flush`] says that all is sent.
-    pub fn send(&mut self, data: &[u8], content_bytes_max: usize) -> Result<(), Cause> {
-        for content in data.chunks(content_bytes_max.min(self.session.content_max()).max(1)) {
+    pub fn send(&mut self, data: &[u8]) -> Result<(), Cause> {
+        for content in data.chunks(self.session.content_max()) {
             if self.session.wants_key_update() {
                 self.update_keys()?;
             }

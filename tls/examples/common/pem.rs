@@ -1,12 +1,12 @@
 //! Certificates and private keys from PEM files (RFC 7468).
 
+use skerry_tls::x509::pem::{self, Block};
+
 /// Every certificate of a file, DER, in order.
 pub fn certificates(path: &str) -> Result<Vec<Vec<u8>>, String> {
     let blocks = blocks(path)?;
-    let certificates: Vec<_> = blocks
-        .into_iter()
-        .filter_map(|(label, der)| (label == "CERTIFICATE").then_some(der))
-        .collect();
+    let certificates = blocks.iter().filter(|block| block.label == "CERTIFICATE");
+    let certificates: Vec<_> = certificates.map(|block| block.der.to_vec()).collect();
     if certificates.is_empty() {
         return Err(format!("{path}: no CERTIFICATE in it"));
     }
@@ -15,9 +15,9 @@ pub fn certificates(path: &str) -> Result<Vec<Vec<u8>>, String> {
 
 /// The first private key of a file as PKCS#8. Older forms (`RSA PRIVATE KEY`, `EC PRIVATE KEY`) are wrapped.
 pub fn private_key(path: &str) -> Result<Vec<u8>, String> {
-    for (label, der) in blocks(path)? {
+    for Block { label, der } in blocks(path)? {
         match label.as_str() {
-            "PRIVATE KEY" => return Ok(der),
+            "PRIVATE KEY" => return Ok(der.to_vec()),
             "RSA PRIVATE KEY" => return Ok(pkcs8(RSA, &der)),
             "EC PRIVATE KEY" => {
                 let curve = [P256, P384].into_iter().find(|curve| contains(&der, curve));
@@ -59,42 +59,8 @@ fn contains(bytes: &[u8], part: &[u8]) -> bool {
     bytes.windows(part.len()).any(|window| window == part)
 }
 
-/// Label and content of every block of a file.
-fn blocks(path: &str) -> Result<Vec<(String, Vec<u8>)>, String> {
+/// Every block of a file.
+fn blocks(path: &str) -> Result<Vec<Block>, String> {
     let text = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
-    let mut blocks = Vec::new();
-    let mut rest = text.as_str();
-    while let Some((_, after)) = rest.split_once("-----BEGIN ") {
-        let (label, after) = after
-            .split_once("-----")
-            .ok_or_else(|| format!("{path}: a BEGIN without its dashes"))?;
-        let (block, after) = after
-            .split_once(&format!("-----END {label}-----"))
-            .ok_or_else(|| format!("{path}: {label} has no end"))?;
-        let content = base64(block).ok_or_else(|| format!("{path}: {label} is no base64"))?;
-        blocks.push((label.to_owned(), content));
-        rest = after;
-    }
-    Ok(blocks)
-}
-
-fn base64(text: &str) -> Option<Vec<u8>> {
-    let (mut bytes, mut bits, mut count) = (Vec::new(), 0_u32, 0);
-    for byte in text.bytes().filter(|byte| !byte.is_ascii_whitespace() && *byte != b'=') {
-        let value = match byte {
-            b'A'..=b'Z' => byte - b'A',
-            b'a'..=b'z' => byte - b'a' + 26,
-            b'0'..=b'9' => byte - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            _ => return None,
-        };
-        bits = bits << 6 | u32::from(value);
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            bytes.push((bits >> count) as u8);
-        }
-    }
-    Some(bytes)
+    pem::read(&text).map_err(|pem::Broken| format!("{path}: broken PEM"))
 }

@@ -23,16 +23,16 @@ pub fn of_handshake(
         }
     };
     let number = |what: &str, wanted: Option<u16>, got: Option<u16>| is(what, wanted.is_none() || wanted == got);
+    // What a resumed session was agreed on in its first handshake is not kept.
+    let kept = |wanted: Option<u16>, got: Option<u16>| wanted.filter(|_| !agreed.resumed || got.is_some());
 
     is("resumption", agreed.resumed == (is_resumption && !expects.session_miss))?;
     number("version", expects.version, agreed.version.map(|version| version.wire()))?;
     number("suite", expects.suite, agreed.suite.map(|suite| suite as u16))?;
-    number("group", expects.group, agreed.group.map(|group| group as u16))?;
-    number(
-        "scheme",
-        expects.peer_scheme,
-        agreed.peer_scheme.map(|scheme| scheme as u16),
-    )?;
+    let group = agreed.group.map(|group| group as u16);
+    number("group", kept(expects.group, group), group)?;
+    let scheme = agreed.peer_scheme.map(|scheme| scheme as u16);
+    number("scheme", kept(expects.peer_scheme, scheme), scheme)?;
     is("retry", expects.retry.is_none_or(|retry| retry == agreed.retried))?;
     is(
         "master secret",

@@ -7,13 +7,7 @@ use skerry_tls::cause::Cause;
 use skerry_tls::crypto::either::Choice;
 use skerry_tls::suite::{Group, SignatureScheme, Version};
 
-/// Why no connection is made.
-pub enum Refusal {
-    /// Something that is asked for is not implemented.
-    Unimplemented(String),
-    /// The flags make no sense.
-    Wrong(String),
-}
+use super::Wrong;
 
 /// What the command line says.
 pub struct Flags {
@@ -60,7 +54,6 @@ pub struct Setting {
     pub first_write: String,
     pub first_write_count: usize,
     pub writes_different_sizes: bool,
-    pub content_bytes_max: usize,
     pub shuts_down: bool,
     pub checks_close_notify: bool,
     pub sends_alert: bool,
@@ -98,18 +91,8 @@ impl Setting {
             tickets: true,
             first_write: "hello".into(),
             first_write_count: 1,
-            content_bytes_max: usize::MAX,
             max_version: u16::MAX,
             ..Self::default()
-        }
-    }
-
-    /// The schemes of a configuration: one list for what we sign and what we verify.
-    pub fn schemes(&self) -> Vec<SignatureScheme> {
-        match (self.signing.is_empty(), self.verifying.is_empty()) {
-            (true, true) => SignatureScheme::ALL.to_vec(),
-            (false, _) => self.signing.clone(),
-            (true, false) => self.verifying.clone(),
         }
     }
 
@@ -141,14 +124,14 @@ impl Setting {
     }
 
     /// Lists that depend on more than one flag.
-    fn settle(&mut self, is_server: bool) -> Result<(), Refusal> {
+    fn settle(&mut self) -> Result<(), Wrong> {
         let versions = [Version::Tls13, Version::Tls12].into_iter();
         let may = |version: &Version| {
             (self.min_version..=self.max_version).contains(&version.wire()) && !self.without.contains(version)
         };
         self.versions = versions.filter(may).collect();
         if self.versions.is_empty() {
-            return Err(Refusal::Unimplemented("versions before 1.2".into()));
+            return Err(Wrong::Unimplemented("versions before 1.2".into()));
         }
         if self.groups.is_empty() {
             self.groups = Group::ALL.to_vec();
@@ -157,23 +140,17 @@ impl Setting {
             Some(shares) => shares.clone(),
             None => self.groups.iter().copied().take(1).collect(),
         };
-        let differ = !self.signing.is_empty() && !self.verifying.is_empty() && self.signing != self.verifying;
-        if differ && (!is_server || self.requires_client || self.verifies_peer) {
-            return Err(Refusal::Unimplemented(
-                "other schemes for signing than for verifying".into(),
-            ));
-        }
-        if !is_server && self.verifying.is_empty() && !self.signing.is_empty() {
-            // What a client's `schemes` bound is the server's signature.
-            self.verifying = SignatureScheme::ALL.to_vec();
-            self.signing.clear();
+        for schemes in [&mut self.signing, &mut self.verifying] {
+            if schemes.is_empty() {
+                *schemes = SignatureScheme::ALL.to_vec();
+            }
         }
         Ok(())
     }
 }
 
 impl Flags {
-    pub fn parse(arguments: &[String]) -> Result<Self, Refusal> {
+    pub fn parse(arguments: &[String]) -> Result<Self, Wrong> {
         let mut flags = Self {
             port: 0,
             is_ipv6: false,
@@ -188,7 +165,7 @@ impl Flags {
         while let Some(flag) = rest.next() {
             let mut value = || {
                 let value = rest.next().map(String::as_str);
-                value.ok_or_else(|| Refusal::Wrong(format!("{flag} wants a value")))
+                value.ok_or_else(|| Wrong::Other(format!("{flag} wants a value")))
             };
             match flag.as_str() {
                 "-port" => flags.port = number(value()?)?,
@@ -198,15 +175,13 @@ impl Flags {
                 "-resume-count" => flags.resume_count = number(value()?)?,
                 // Ours, for `-shim-extra-flags`.
                 "-provider" => {
-                    flags.provider = value()?
-                        .parse()
-                        .map_err(|_| Refusal::Wrong("no such provider".into()))?
+                    flags.provider = value()?.parse().map_err(|_| Wrong::Other("no such provider".into()))?
                 }
                 _ => flags.of_connection(flag, &mut value)?,
             }
         }
-        flags.initial.settle(flags.is_server)?;
-        flags.resume.settle(flags.is_server)?;
+        flags.initial.settle()?;
+        flags.resume.settle()?;
         Ok(flags)
     }
 
@@ -214,8 +189,8 @@ impl Flags {
     fn of_connection<'v>(
         &mut self,
         flag: &str,
-        value: &mut dyn FnMut() -> Result<&'v str, Refusal>,
-    ) -> Result<(), Refusal> {
+        value: &mut dyn FnMut() -> Result<&'v str, Wrong>,
+    ) -> Result<(), Wrong> {
         let flag = flag.strip_prefix("-on-shim").unwrap_or(flag);
         let (name, to_initial, to_resume) = if let Some(name) = flag.strip_prefix("-on-initial") {
             (name, true, false)
@@ -258,7 +233,6 @@ fn takes_value(name: &str) -> bool {
         "-host-name",
         "-shim-initial-write",
         "-repeat-shim-initial-write",
-        "-max-send-fragment",
         "-read-size",
         "-resumption-delay",
         "-expect-version",
@@ -273,7 +247,7 @@ fn takes_value(name: &str) -> bool {
     NAMES.contains(&name)
 }
 
-fn set(setting: &mut Setting, name: &str, value: &str) -> Result<(), Refusal> {
+fn set(setting: &mut Setting, name: &str, value: &str) -> Result<(), Wrong> {
     match name {
         "-new-x509-credential" => {
             setting.credential();
@@ -303,7 +277,6 @@ fn set(setting: &mut Setting, name: &str, value: &str) -> Result<(), Refusal> {
         "-shim-initial-write" => setting.first_write = value.into(),
         "-repeat-shim-initial-write" => setting.first_write_count = number(value)?,
         "-write-different-record-sizes" => setting.writes_different_sizes = true,
-        "-max-send-fragment" => setting.content_bytes_max = number(value)?,
         "-shim-shuts-down" => setting.shuts_down = true,
         "-check-close-notify" => setting.checks_close_notify = true,
         "-send-alert" => setting.sends_alert = true,
@@ -331,20 +304,20 @@ fn set(setting: &mut Setting, name: &str, value: &str) -> Result<(), Refusal> {
         "-use-old-client-cert-callback" | "-use-early-callback" => {}
         "-expect-verify-result" | "-expect-no-session-id" | "-expect-cipher-no-aes" => {}
         "-renegotiate-ignore" | "-server-preference" => {}
-        _ => return Err(Refusal::Unimplemented(name.into())),
+        _ => return Err(Wrong::Unimplemented(name.into())),
     }
     Ok(())
 }
 
-fn number<N: std::str::FromStr>(text: &str) -> Result<N, Refusal> {
+fn number<N: std::str::FromStr>(text: &str) -> Result<N, Wrong> {
     text.parse()
-        .map_err(|_| Refusal::Wrong(format!("{text} is no number here")))
+        .map_err(|_| Wrong::Other(format!("{text} is no number here")))
 }
 
-fn group(text: &str) -> Result<Group, Refusal> {
-    Group::from_wire(number(text)?).ok_or_else(|| Refusal::Unimplemented(format!("group {text}")))
+fn group(text: &str) -> Result<Group, Wrong> {
+    Group::from_wire(number(text)?).ok_or_else(|| Wrong::Unimplemented(format!("group {text}")))
 }
 
-fn scheme(text: &str) -> Result<SignatureScheme, Refusal> {
-    SignatureScheme::from_wire(number(text)?).ok_or_else(|| Refusal::Unimplemented(format!("scheme {text}")))
+fn scheme(text: &str) -> Result<SignatureScheme, Wrong> {
+    SignatureScheme::from_wire(number(text)?).ok_or_else(|| Wrong::Unimplemented(format!("scheme {text}")))
 }

@@ -7,6 +7,7 @@ use skerry_tls::crypto::PublicKey;
 use skerry_tls::testing::Accepting;
 use skerry_tls::x509::{ByMbedtls, Policy, TrustStore};
 
+use super::Wrong;
 use super::common::pem;
 use super::flags::Setting;
 
@@ -18,16 +19,17 @@ pub struct Judge {
 }
 
 impl Judge {
-    pub fn new(setting: &Setting, is_server: bool) -> Result<Self, String> {
+    pub fn new(setting: &Setting, is_server: bool) -> Result<Self, Wrong> {
         // A client that neither asks for verification nor brings its own goes on after one that failed.
         let is_hard = is_server || setting.verifies_peer || setting.has_custom_verification;
         let store = setting.trusted.as_deref().map(|path| {
             let anchors = pem::certificates(path)?;
             let anchors: Vec<&[u8]> = anchors.iter().map(Vec::as_slice).collect();
             let (store, warnings) = TrustStore::new(&anchors, Policy::default(), ByMbedtls);
-            match warnings.first() {
-                Some(warning) => Err(format!("{path}: {}", warning.cause.id())),
+            match warnings.first().map(|warning| warning.cause) {
                 None => Ok(store),
+                Some(Cause::CertificateUnsupported) => Err(Wrong::Unimplemented(format!("the key of {path}"))),
+                Some(cause) => Err(Wrong::Other(format!("{path}: {}", cause.id()))),
             }
         });
         Ok(Self {

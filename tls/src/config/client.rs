@@ -27,6 +27,8 @@ pub struct ClientConfig<'a, P: Provider> {
     pub server_name: Option<ServerName<'a>>,
     /// Who we are, when the server asks. Without one, or when the server's schemes do not suit its key, an empty chain is sent.
     pub identity: Option<&'a Identity<'a, P>>,
+    /// Schemes by which we may sign.
+    pub own_schemes: &'a [SignatureScheme],
     /// Bytes of a [`crate::saved::SessionSlot`] from an earlier connection to the same server. What cannot be used (too old, another
     /// name, other trust anchors, a version or suite that is not offered) is passed over, and the handshake is a full one.
     pub resume: &'a [u8],
@@ -50,6 +52,7 @@ impl<'a, P: Provider> ClientConfig<'a, P> {
             verifier,
             server_name,
             identity: None,
+            own_schemes: SignatureScheme::ALL,
             resume: &[],
             tickets: true,
             record_size_limit: None,

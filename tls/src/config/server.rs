@@ -30,10 +30,12 @@ pub struct ServerConfig<'a, P: Provider> {
     pub suites: &'a [CipherSuite],
     /// Groups. One whose share came with the hello is taken before one that costs a HelloRetryRequest.
     pub groups: &'a [Group],
-    /// Schemes by which we sign and by which clients may sign.
+    /// Schemes by which we sign.
     pub schemes: &'a [SignatureScheme],
     /// Whether clients are asked for certificates.
     pub client_auth: ClientAuth,
+    /// Schemes by which they may sign, as they are told.
+    pub client_schemes: &'a [SignatureScheme],
     /// Who checks them. Without one none is asked for, and [`ClientAuth::Required`] lets nobody in.
     pub verifier: Option<&'a dyn Verifier>,
     /// Keys for tickets; without them no session is resumed.
@@ -56,6 +58,7 @@ impl<'a, P: Provider> ServerConfig<'a, P> {
             groups: Group::ALL,
             schemes: SignatureScheme::ALL,
             client_auth: ClientAuth::None,
+            client_schemes: SignatureScheme::ALL,
             verifier: None,
             tickets: None,
             tickets_sent: 1,

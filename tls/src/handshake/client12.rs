@@ -291,7 +291,7 @@ fn asked<P: Provider>(turn: &Turn<'_, P>, message: Message<'_>) -> Result<Asked,
         request
             .certificate_types
             .contains(&certificate_type)
-            .then(|| proof::choose(config.schemes, kind, Version::Tls12, request.signature_algorithms))
+            .then(|| proof::choose(config.own_schemes, kind, Version::Tls12, request.signature_algorithms))
             .flatten()
     });
     Ok(Asked { scheme })

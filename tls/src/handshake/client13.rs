@@ -335,7 +335,7 @@ impl<P: Provider> AwaitCertificateOrRequest<P> {
         let config = turn.client()?;
         let scheme = config.identity.and_then(|identity| {
             let kind = identity.key.kind();
-            proof::choose(config.schemes, kind, Version::Tls13, request.signature_algorithms)
+            proof::choose(config.own_schemes, kind, Version::Tls13, request.signature_algorithms)
         });
         self.transcript.add(message.raw);
         turn.meter.charge(Phase::Parse);

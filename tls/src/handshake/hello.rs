@@ -58,7 +58,8 @@ fn legal_name<const N: usize>(name: &[u8]) -> Option<heapless::String<N>> {
 
 /// The best version of both sides.
 ///
-/// Errors: [`Cause::NoCommonVersion`]; [`Cause::InappropriateFallback`] for a client that came back with less than both sides speak (RFC 7507).
+/// Errors: [`Cause::NoCommonVersion`]; [`Cause::InappropriateFallback`] for a client that came back with less than our best, even less
+/// than is spoken here (RFC 7507 §3).
 fn version<P: Provider>(config: &ServerConfig<'_, P>, hello: &ClientHello<'_>) -> Result<Version, Cause> {
     const SSL_30: u16 = 0x0300;
     let has = |version: Version| config.versions.contains(&version);
@@ -72,14 +73,14 @@ fn version<P: Provider>(config: &ServerConfig<'_, P>, hello: &ClientHello<'_>) -
     if hello.legacy_version <= SSL_30 {
         return Err(none);
     }
-    let version = [Version::Tls13, Version::Tls12]
+    let ours = [Version::Tls13, Version::Tls12]
         .into_iter()
-        .find(|version| has(*version) && hello.offers_version(version.wire()))
-        .ok_or(none)?;
-    if hello.is_fallback() && version < Version::Tls13 && has(Version::Tls13) {
+        .filter(|version| has(*version));
+    let offered = |version: &Version| hello.offers_version(version.wire());
+    if hello.is_fallback() && !ours.clone().take(1).all(|best| offered(&best)) {
         return Err(Cause::InappropriateFallback);
     }
-    Ok(version)
+    ours.into_iter().find(offered).ok_or(none)
 }
 
 /// Numbers that are there to be passed over (RFC 8701).

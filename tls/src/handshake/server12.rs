@@ -280,7 +280,7 @@ fn request_certificate<P: Provider>(
     progress: &mut Progress<P>,
 ) -> Result<(), Cause> {
     let schemes: heapless::Vec<_, { SignatureScheme::ALL.len() }> = config
-        .schemes
+        .client_schemes
         .iter()
         .map(|scheme| (*scheme as u16).to_be_bytes())
         .collect();
@@ -427,7 +427,7 @@ impl<P: Provider> AwaitClientCertificateVerify<P> {
         let Self { mut ending, key } = self;
         let message = input.expect(CertificateVerify::KIND.wire(), Self::ID)?;
         let proof = CertificateVerify::decode(message.body)?;
-        let schemes = turn.server()?.schemes;
+        let schemes = turn.server()?.client_schemes;
         let scheme = proof::offered(
             schemes,
             key.kind(),

@@ -326,7 +326,7 @@ fn request_certificate<P: Provider>(
 ) -> Result<(), Cause> {
     let mut schemes = [[0; 2]; SignatureScheme::ALL.len()];
     let mut count = 0;
-    for (slot, scheme) in schemes.iter_mut().zip(config.schemes) {
+    for (slot, scheme) in schemes.iter_mut().zip(config.client_schemes) {
         *slot = (*scheme as u16).to_be_bytes();
         count += 1;
     }
@@ -406,7 +406,7 @@ impl<P: Provider> AwaitClientCertificateVerify<P> {
         } = self;
         let message = input.expect(CertificateVerify::KIND.wire(), Self::ID)?;
         let proof = CertificateVerify::decode(message.body)?;
-        let schemes = turn.server()?.schemes;
+        let schemes = turn.server()?.client_schemes;
         let scheme = proof::offered(
             schemes,
             key.kind(),

@@ -6,7 +6,7 @@ use super::{ContentType, HEADER_BYTES, SizeLimits, TrafficKeys};
 use crate::cause::Cause;
 use crate::crypto::{Aead, CryptoError, NONCE_BYTES, Provider, TAG_BYTES};
 
-/// Records without content that are taken in a row. They are legal for application data and cost the sender almost nothing.
+/// Records without content that are taken in a row, whatever else than data comes between them. They are legal for application data and cost the sender almost nothing.
 pub const EMPTY_RECORDS_MAX: u8 = 32;
 
 /// What one record carried.
@@ -23,7 +23,7 @@ pub struct ReadHalf<P: Provider> {
     keys: Option<TrafficKeys<P>>,
     sequence: u64,
     limits: SizeLimits,
-    /// Records without content since the last one with some.
+    /// Records without content since data last came.
     empty: u8,
     /// Whether the first record under these keys may be an alert without protection.
     takes_plain_alert: bool,
@@ -230,14 +230,12 @@ impl<P: Provider> ReadHalf<P> {
 
     /// Content is known: whether it may be empty, and how often in a row (RFC 8446 §5.1, §5.4).
     fn taken(&mut self, kind: ContentType, content: &[u8]) -> Result<(ContentType, usize), Cause> {
-        if !content.is_empty() {
-            self.empty = 0;
-        } else if kind != ContentType::ApplicationData {
-            return Err(Cause::BadRecord);
-        } else if self.empty == EMPTY_RECORDS_MAX {
-            return Err(Cause::TooManyEmptyRecords);
-        } else {
-            self.empty += 1;
+        match (kind, content.is_empty()) {
+            (ContentType::ApplicationData, false) => self.empty = 0,
+            (_, false) => {}
+            (ContentType::ApplicationData, true) if self.empty < EMPTY_RECORDS_MAX => self.empty += 1,
+            (ContentType::ApplicationData, true) => return Err(Cause::TooManyEmptyRecords),
+            (_, true) => return Err(Cause::BadRecord),
         }
         Ok((kind, content.len()))
     }

@@ -246,8 +246,9 @@ impl<P: Provider> Session<P> {
     /// One message; `rest` is what follows in its record. A message that keys change after must end its record (RFC 8446 §5.1); one that its
     /// sender then waits for an answer to has nothing to follow it either.
     fn message(&mut self, cx: &mut Context<'_, P>, message: Message<'_>, rest: &[u8]) -> Result<(), Cause> {
-        const LAST: [u8; 3] = [
+        const LAST: [u8; 4] = [
             HandshakeType::ClientHello.wire(),
+            HandshakeType::ServerHelloDone.wire(),
             HandshakeType::Finished.wire(),
             HandshakeType::KeyUpdate.wire(),
         ];

@@ -684,6 +684,12 @@ fn each_hello_that_cannot_be_served_has_its_cause() {
         ..hello
     };
     assert_eq!(is(fallback), Err(Cause::InappropriateFallback));
+    let older = ClientHello {
+        legacy_version: 0x0302,
+        supported_versions: None,
+        ..fallback
+    };
+    assert_eq!(is(older), Err(Cause::InappropriateFallback));
     let versions = [Version::Tls12];
     let only_12 = ServerConfig {
         versions: &versions,
