@@ -334,7 +334,8 @@ fn content_limit<P: Provider>(provider: &P) {
             CONTENT_BYTES_MAX
         );
         let fragment = u16::try_from(bytes - HEADER_BYTES).unwrap();
-        let header = |bytes: u16| [23, 3, 3, bytes.to_be_bytes()[0], bytes.to_be_bytes()[1]];
+        let kind = if protection == Plain { 22 } else { 23 };
+        let header = |bytes: u16| [kind, 3, 3, bytes.to_be_bytes()[0], bytes.to_be_bytes()[1]];
         assert_eq!(read.peek(&header(fragment)), Ok(Peek::Need(usize::from(fragment))));
         for more in [fragment + 1, (1 << 14) + 256, (1 << 14) + 257, u16::MAX] {
             assert_eq!(read.peek(&header(more)), Err(Cause::RecordOverflow));
@@ -342,6 +343,10 @@ fn content_limit<P: Provider>(provider: &P) {
         // Before anything else: neither type nor version is looked at.
         assert_eq!(read.peek(&[99, 9, 9, 0xff, 0xff]), Err(Cause::RecordOverflow));
     }
+    // Without keys application data can only be early data, sealed with keys that we never have.
+    let (_, read) = halves(provider, Plain);
+    assert!(matches!(read.peek(&[23, 3, 3, 0x40, 17]), Ok(Peek::Need(_))));
+    assert_eq!(read.peek(&[23, 3, 3, 0x41, 0]), Err(Cause::RecordOverflow));
     // Padding counts: 2^14 bytes of content and padding and the type are the most that may be inside.
     let (mut write, mut read) = halves(provider, Tls13(Aes128Gcm));
     let sealed = seal(&mut write, ContentType::ApplicationData, &[], CONTENT_BYTES_MAX);

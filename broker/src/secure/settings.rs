@@ -89,6 +89,7 @@ impl Settings {
             groups: &self.groups,
             schemes: SignatureScheme::ALL,
             client_auth: self.client_auth,
+            client_schemes: SignatureScheme::ALL,
             verifier: self.verifier.as_deref(),
             tickets,
             tickets_sent: self.tickets_sent,

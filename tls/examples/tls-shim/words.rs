@@ -1,16 +1,14 @@
 //! Causes in the words of BoringSSL's error table, which the runner looks for.
 
+use skerry_tls::alert::Alert;
 use skerry_tls::cause::{Cause, Met};
 
 /// One line: our identifier, and the runner's word where one fits.
 pub fn of(cause: Cause) -> String {
-    let told = match cause {
-        Cause::PeerAlert(alert) => format!(" {}", alert.name()),
-        _ => String::new(),
-    };
-    match word(cause) {
-        "" => format!("{}{told}", cause.id()),
-        word => format!("{}{told} :{word}:", cause.id()),
+    match (cause, word(cause)) {
+        (Cause::PeerAlert(alert), _) => format!("{} :{}:", cause.id(), told(alert)),
+        (_, "") => cause.id().to_owned(),
+        (_, word) => format!("{} :{word}:", cause.id()),
     }
 }
 
@@ -56,5 +54,14 @@ fn word(cause: Cause) -> &'static str {
         Cause::PlaintextPeer(_) => "HTTP_REQUEST: :WRONG_VERSION_NUMBER",
         Cause::BadAlert => "BAD_ALERT",
         _ => "",
+    }
+}
+
+/// An alert of the peer's. Those that SSL 3.0 had are named after it.
+fn told(alert: Alert) -> String {
+    let name = alert.name().to_uppercase();
+    match alert as u8 {
+        0 | 10 | 20 | 30 | 40..=47 => format!("SSLV3_ALERT_{name}"),
+        _ => format!("TLSV1_ALERT_{name}"),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::header::{Header, Peek};
 use super::keys::Aad;
-use super::{ContentType, HEADER_BYTES, SizeLimits, TrafficKeys};
+use super::{ContentType, HEADER_BYTES, RECORD_BYTES_MAX, SizeLimits, TrafficKeys};
 use crate::cause::Cause;
 use crate::crypto::{Aead, CryptoError, NONCE_BYTES, Provider, TAG_BYTES};
 
@@ -164,11 +164,12 @@ impl<P: Provider> ReadHalf<P> {
     }
 
     fn header(&self, input: &[u8]) -> Result<Result<Header, usize>, Cause> {
-        let (inner, expansion) = match &self.keys {
-            Some(keys) => (Some(keys.inner_bytes()), keys.expansion()),
-            None => (None, 0),
+        let fragment_bytes_max = match &self.keys {
+            Some(keys) => self.limits.content_bytes_max(Some(keys.inner_bytes())) + keys.expansion(),
+            // Without keys it is early data, if anything, under keys that we do not have (RFC 8446 §4.2.10).
+            None if input.first() == Some(&(ContentType::ApplicationData as u8)) => RECORD_BYTES_MAX - HEADER_BYTES,
+            None => self.limits.content_bytes_max(None),
         };
-        let fragment_bytes_max = self.limits.content_bytes_max(inner) + expansion;
         Header::read(input, fragment_bytes_max, self.is_protected())
     }
 
