@@ -12,13 +12,20 @@
 
 use core::ffi::c_void;
 use core::ptr;
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::vec::Vec;
 
 use super::ffi;
 
-/// What [`start`] is given by a program that knows no better: see `tests/arena.rs` for what fits into it.
+/// What the curves, a few signing keys, and the one operation under way take together at most: all there is to it where another provider
+/// serves connections.
+pub const WORK_BYTES: usize = 64 << 10;
+/// What a connection keeps where mbedtls serves it: a key for each direction.
+pub const CONNECTION_BYTES: usize = 2 * 736;
+/// What a connection keeps during its handshake, when both directions may have two.
+pub const HANDSHAKE_BYTES: usize = 2 * CONNECTION_BYTES;
+/// What [`start`] is given by a program that knows no better: enough for 32 handshakes and 64 connections more, by either provider.
 pub const DEFAULT_BYTES: usize = 256 << 10;
 /// The largest heap.
 pub const BYTES_MAX: usize = UNITS_MAX * UNIT_BYTES;
@@ -26,13 +33,23 @@ pub const BYTES_MAX: usize = UNITS_MAX * UNIT_BYTES;
 /// Bytes of the smallest block; every block is a multiple of it and begins at one.
 const UNIT_BYTES: usize = 32;
 /// Words of a unit.
-const UNIT_WORDS: usize = UNIT_BYTES / size_of::<AtomicU64>();
+const UNIT_WORDS: usize = UNIT_BYTES / size_of::<AtomicUsize>();
 /// Units that a [`Word`] can number, leaving out [`NONE`].
 const UNITS_MAX: usize = (1 << NUMBER_BITS) - 1;
 
 /// The smallest piece of the heap. Atomic words, because C writes to them while we hold a shared reference.
 #[repr(C, align(32))]
-pub struct Unit([AtomicU64; UNIT_WORDS]);
+pub struct Unit([AtomicUsize; UNIT_WORDS]);
+
+const _: () = assert!(bytes_for(64, 32) <= DEFAULT_BYTES);
+
+/// Bytes that never refuse so many established connections and handshakes under way, all served by mbedtls.
+#[must_use]
+pub const fn bytes_for(connections: usize, handshakes: usize) -> usize {
+    WORK_BYTES
+        .saturating_add(connections.saturating_mul(CONNECTION_BYTES))
+        .saturating_add(handshakes.saturating_mul(HANDSHAKE_BYTES))
+}
 
 /// Why the heap was not set up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,14 +75,9 @@ pub fn start(bytes: usize) -> Result<(), StartError> {
     if heap.is_some() {
         return Err(StartError::Started);
     }
-    let units = bytes / UNIT_BYTES;
-    if units == 0 || units > UNITS_MAX {
-        return Err(StartError::Bytes);
-    }
-    let memory = ffi::zeroed(units).ok_or(StartError::Memory)?;
-    let table = Table::new(units).ok_or(StartError::Memory)?;
-    *heap = Some(Heap { memory, table });
-    CAPACITY.store(units * UNIT_BYTES, Ordering::Relaxed);
+    let new = Heap::new(bytes)?;
+    CAPACITY.store(new.memory.len() * UNIT_BYTES, Ordering::Relaxed);
+    *heap = Some(new);
     ffi::set_calloc_free(calloc, free);
     Ok(())
 }
@@ -88,65 +100,97 @@ pub fn peak() -> usize {
     PEAK.load(Ordering::Relaxed)
 }
 
+/// Allocations so far, refused ones left out.
+#[must_use]
+pub fn allocations() -> usize {
+    ALLOCATIONS.load(Ordering::Relaxed)
+}
+
 /// Allocations that were refused.
 #[must_use]
-pub fn refused() -> u64 {
+pub fn refused() -> usize {
     REFUSED.load(Ordering::Relaxed)
 }
 
 static HEAP: Mutex<Option<Heap>> = Mutex::new(None);
+// Written under the lock only.
 static CAPACITY: AtomicUsize = AtomicUsize::new(0);
 static USED: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
-static REFUSED: AtomicU64 = AtomicU64::new(0);
-
-struct Heap {
-    memory: &'static [Unit],
-    table: Table,
-}
+static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
+static REFUSED: AtomicUsize = AtomicUsize::new(0);
 
 fn lock() -> MutexGuard<'static, Option<Heap>> {
     HEAP.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// `calloc` as mbedtls calls it. Free memory is zero, so there is nothing to clear here.
-extern "C" fn calloc(count: usize, bytes: usize) -> *mut c_void {
-    let units = count.checked_mul(bytes).map(|bytes| bytes.div_ceil(UNIT_BYTES).max(1));
-    let mut heap = lock();
-    let block = heap
-        .as_mut()
-        .and_then(|heap| Some((heap.table.take(units?)?, heap.memory, heap.table.used)));
-    let Some((first, memory, used)) = block else {
-        REFUSED.fetch_add(1, Ordering::Relaxed);
-        return ptr::null_mut();
-    };
-    let used = used * UNIT_BYTES;
-    USED.store(used, Ordering::Relaxed);
-    if used > PEAK.load(Ordering::Relaxed) {
-        PEAK.store(used, Ordering::Relaxed);
-    }
-    memory.as_ptr().wrapping_add(first).cast_mut().cast()
+fn add_one(count: &AtomicUsize) {
+    count.store(count.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
 }
 
-/// `free` as mbedtls calls it. A pointer that is not ours, or was given back before, is left alone.
-extern "C" fn free(block: *mut c_void) {
+/// `calloc` as mbedtls calls it.
+extern "C" fn calloc(count: usize, bytes: usize) -> *mut c_void {
     let mut heap = lock();
-    let Some(heap) = heap.as_mut() else { return };
-    let Some(offset) = block.addr().checked_sub(heap.memory.as_ptr().addr()) else {
-        return;
+    let block = count.checked_mul(bytes).and_then(|bytes| heap.as_mut()?.take(bytes));
+    let (Some(block), Some(heap)) = (block, heap.as_ref()) else {
+        add_one(&REFUSED);
+        return ptr::null_mut();
     };
-    if offset % UNIT_BYTES != 0 {
-        return;
+    let used = heap.table.used * UNIT_BYTES;
+    USED.store(used, Ordering::Relaxed);
+    PEAK.store(peak().max(used), Ordering::Relaxed);
+    add_one(&ALLOCATIONS);
+    block.cast_mut().cast()
+}
+
+/// `free` as mbedtls calls it.
+extern "C" fn free(block: *mut c_void) {
+    if let Some(heap) = lock().as_mut() {
+        heap.give_back(block.cast_const().cast());
+        USED.store(heap.table.used * UNIT_BYTES, Ordering::Relaxed);
     }
-    let first = offset / UNIT_BYTES;
-    let Some(units) = heap.table.give_back(first) else {
-        return;
-    };
-    let block = heap.memory.get(first..first + units).unwrap_or_default();
-    for word in block.iter().flat_map(|unit| &unit.0) {
-        word.store(0, Ordering::Relaxed);
+}
+
+/// Memory, and what is known of it.
+struct Heap {
+    memory: &'static [Unit],
+    table: Table,
+}
+
+impl Heap {
+    fn new(bytes: usize) -> Result<Self, StartError> {
+        let units = bytes / UNIT_BYTES;
+        if units == 0 || units > UNITS_MAX {
+            return Err(StartError::Bytes);
+        }
+        Ok(Self {
+            memory: ffi::zeroed(units).ok_or(StartError::Memory)?,
+            table: Table::new(units).ok_or(StartError::Memory)?,
+        })
     }
-    USED.store(heap.table.used * UNIT_BYTES, Ordering::Relaxed);
+
+    /// A block of at least so many bytes, all zero, aligned to its units.
+    fn take(&mut self, bytes: usize) -> Option<*const Unit> {
+        let first = self.table.take(bytes.div_ceil(UNIT_BYTES).max(1))?;
+        // Not a reference to the one unit: C may use all of the block.
+        Some(self.memory.as_ptr().wrapping_add(first))
+    }
+
+    /// Zeroes a block and makes it free. A pointer that is not to the beginning of one in use is left alone.
+    fn give_back(&mut self, block: *const Unit) {
+        let offset = block.addr().wrapping_sub(self.memory.as_ptr().addr());
+        if offset % UNIT_BYTES != 0 {
+            return;
+        }
+        let first = offset / UNIT_BYTES;
+        let Some(units) = self.table.give_back(first) else {
+            return;
+        };
+        let block = self.memory.get(first..first + units).unwrap_or_default();
+        for word in block.iter().flat_map(|unit| &unit.0) {
+            word.store(0, Ordering::Relaxed);
+        }
+    }
 }
 
 /// Bits of a unit's number.
@@ -170,7 +214,8 @@ struct Table {
     used: usize,
 }
 
-/// What is known of a block: whether it is in use, its units, and the blocks after and before it in its list.
+/// What is known of a block: whether it is in use, its units, and the blocks after and before it in its list; of one in use, instead, where it
+/// begins, so that its last unit is not taken for another.
 #[derive(Clone, Copy)]
 struct Word(u64);
 
@@ -229,14 +274,14 @@ impl Table {
         if rest > 0 {
             self.list(first + units, rest);
         }
-        self.mark(first, units, Word::new(true, units, NONE, NONE));
+        self.mark(first, units, Word::new(true, units, first, NONE));
         self.used += units;
         Some(first)
     }
 
     /// Makes the block that begins at `first` free, and gives its units; `None` if none in use begins there.
     fn give_back(&mut self, first: usize) -> Option<usize> {
-        let word = self.word(first).filter(|word| word.is_used())?;
+        let word = self.word(first).filter(|word| word.is_used() && word.next() == first)?;
         let units = word.units();
         self.used -= units;
         let (mut start, mut free) = (first, units);
@@ -447,6 +492,48 @@ mod tests {
         }
         check(&table);
         assert_eq!(blocks(&table), [(0, 1_000, false)]);
+    }
+
+    #[test]
+    fn what_is_given_back_is_zero_and_strangers_are_left_alone() {
+        assert_eq!(Heap::new(UNIT_BYTES - 1).err(), Some(StartError::Bytes));
+        assert_eq!(Heap::new(BYTES_MAX + UNIT_BYTES).err(), Some(StartError::Bytes));
+        let mut heap = Heap::new(1_024 + 31).unwrap();
+        let base = heap.memory.as_ptr();
+        assert_eq!(base.addr() % UNIT_BYTES, 0);
+        let fill = |heap: &Heap, value| {
+            for word in heap.memory.iter().flat_map(|unit| &unit.0) {
+                word.store(value, Ordering::Relaxed);
+            }
+        };
+        let zeros = |heap: &Heap| -> Vec<bool> {
+            let is_zero = |unit: &Unit| unit.0.iter().all(|word| word.load(Ordering::Relaxed) == 0);
+            heap.memory.iter().map(is_zero).collect()
+        };
+        let blocks = [1, 33, 0, 64].map(|bytes| heap.take(bytes).unwrap());
+        assert_eq!(
+            blocks.map(|block| (block.addr() - base.addr()) / UNIT_BYTES),
+            [0, 1, 3, 4]
+        );
+        fill(&heap, usize::MAX);
+        heap.give_back(blocks[1]);
+        assert!(
+            zeros(&heap)
+                .iter()
+                .enumerate()
+                .all(|(unit, &is_zero)| is_zero == (1..3).contains(&unit))
+        );
+        let used = heap.table.used;
+        heap.give_back(blocks[1]);
+        heap.give_back(blocks[3].wrapping_add(1));
+        heap.give_back(blocks[3].wrapping_byte_add(8));
+        heap.give_back(base.wrapping_sub(1));
+        heap.give_back(base.wrapping_add(32));
+        heap.give_back(ptr::null());
+        assert_eq!(heap.table.used, used);
+        assert_eq!(heap.take(1_024), None);
+        assert_eq!(heap.take(usize::MAX), None);
+        check(&heap.table);
     }
 
     #[test]

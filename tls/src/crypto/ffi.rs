@@ -446,10 +446,13 @@ impl KeyPair {
         check(unsafe { sys::mpi_read_binary(&raw mut (*self.0.ptr()).d, value.as_ptr(), value.len()) })
     }
 
-    /// Wipes the private value.
-    pub fn wipe_private(&self) {
+    /// Wipes private value and point, and gives back their memory; the table stays.
+    pub fn clear(&self) {
+        let pair = self.0.ptr();
         // SAFETY: a number inside a live context; it is as if it had just been set up.
-        unsafe { sys::mpi_free(&raw mut (*self.0.ptr()).d) }
+        unsafe { sys::mpi_free(&raw mut (*pair).d) };
+        // SAFETY: a point inside a live context; it is as if it had just been set up.
+        unsafe { sys::ecp_point_free(&raw mut (*pair).Q) };
     }
 
     /// Makes the point the generator times the private value, which must be in range.
@@ -650,7 +653,7 @@ impl Rsa {
             return Err(Refusal);
         }
         self.pad(padding, hash);
-        match padding {
+        let signed = match padding {
             // SAFETY: a live context, a digest of the hash's length, and room for a signature.
             Padding::Pkcs1 => check(unsafe {
                 sys::rsa_rsassa_pkcs1_v15_sign(
@@ -677,8 +680,21 @@ impl Rsa {
                     out.as_mut_ptr(),
                 )
             }),
-        }?;
-        Ok(bytes)
+        };
+        if signed.is_err() {
+            self.forget_blinding();
+        }
+        signed.map(|()| bytes)
+    }
+
+    /// Drops what blinds the key's operations: it consists of two numbers that must fit each other, each signature begins by squaring one and
+    /// then the other, and the library would use them for ever even when memory ran out between.
+    fn forget_blinding(&self) {
+        let key = self.ptr();
+        // SAFETY: a number inside a live context; without it the next signature makes both anew.
+        unsafe { sys::mpi_free(&raw mut (*key).Vi) };
+        // SAFETY: as above.
+        unsafe { sys::mpi_free(&raw mut (*key).Vf) };
     }
 
     /// Whether the signature over the digest is by this key.

@@ -49,7 +49,7 @@ impl Mbedtls {
         for pair in [&provider.p256, &provider.p384] {
             pair.set_private(&[1]).map_err(failed)?;
             pair.multiply_generator(&mut Known).map_err(failed)?;
-            pair.wipe_private();
+            pair.clear();
         }
         Ok(provider)
     }
@@ -133,20 +133,18 @@ impl Provider for Mbedtls {
             if group == Group::X25519 {
                 clamp(&mut private);
             }
-            let multiplied = pair
+            let mut share = [0; SHARE_BYTES_MAX];
+            let written = pair
                 .set_private(&*private)
-                .and_then(|()| pair.multiply_generator(random));
-            pair.wipe_private();
-            if multiplied.is_err() {
+                .and_then(|()| pair.multiply_generator(random))
+                .and_then(|()| pair.write_point(&mut share));
+            pair.clear();
+            let Ok(bytes) = written else {
                 match mark.blame(CryptoError::Rejected) {
                     CryptoError::Rejected => continue,
                     full => return Err(full),
                 }
-            }
-            let mut share = [0; SHARE_BYTES_MAX];
-            let bytes = pair
-                .write_point(&mut share)
-                .map_err(|Refusal| mark.blame(CryptoError::Failed))?;
+            };
             let share = share.get(..bytes).and_then(Share::copy).ok_or(CryptoError::Failed)?;
             let mut blinding = Zeroizing::new([0; 32]);
             random.fill(&mut *blinding)?;
@@ -209,7 +207,7 @@ impl Provider for Mbedtls {
 
 /// A moment before an operation of mbedtls, which tells afterwards whether it failed for want of memory: not every function of the library says so.
 #[derive(Clone, Copy, Debug)]
-pub struct Mark(u64);
+pub struct Mark(usize);
 
 impl Mark {
     /// Now.
@@ -229,7 +227,7 @@ impl Mark {
     }
 }
 
-fn refused() -> u64 {
+fn refused() -> usize {
     #[cfg(feature = "arena")]
     let refused = super::arena::refused();
     #[cfg(not(feature = "arena"))]
@@ -475,8 +473,9 @@ fn verify_ecdsa(curve: &KeyPair, prefix: &[u8], spki: &[u8], digest: &[u8], sign
     if !is_der(signature) {
         return Err(Refusal);
     }
-    curve.read_point(point)?;
-    curve.verify(digest, signature)
+    let verified = curve.read_point(point).and_then(|()| curve.verify(digest, signature));
+    curve.clear();
+    verified
 }
 
 /// Whether it is an Ecdsa-Sig-Value (RFC 3279 §2.2.3) in DER, of positive numbers: the library reads BER, and numbers without their sign.

@@ -179,9 +179,7 @@ fn new_key(random: &mut dyn Random) -> Result<(Vec<u8>, Zeroizing<Vec<u8>>), Cry
     for _ in 0..DRAW_COUNT_MAX {
         random.fill(&mut *private)?;
         pair.set_private(&*private).map_err(failed)?;
-        let multiplied = pair.multiply_generator(random);
-        pair.wipe_private();
-        if multiplied.is_ok() {
+        if pair.multiply_generator(random).is_ok() {
             let mut point = [0; 65];
             pair.write_point(&mut point).map_err(failed)?;
             let public = bits(&point);
