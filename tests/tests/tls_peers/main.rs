@@ -7,6 +7,7 @@
 mod matrix;
 mod peers;
 mod programs;
+mod scanners;
 
 use peers::Peer;
 
@@ -38,4 +39,30 @@ clients! {
     client_python client_python_over_mbedtls Peer::Python,
     client_rustls client_rustls_over_mbedtls Peer::Rustls,
     client_tlslite_ng client_tlslite_ng_over_mbedtls Peer::TlsliteNg,
+}
+
+#[test]
+#[ignore = "needs the scanners: tests/setup.sh test"]
+fn scanner_sslscan() {
+    scanners::sslscan("p256");
+    scanners::sslscan("rsa");
+}
+
+#[test]
+#[ignore = "needs the scanners: tests/setup.sh test"]
+fn scanner_nmap() {
+    scanners::nmap("p256");
+    scanners::nmap("rsa");
+}
+
+#[test]
+#[ignore = "needs the scanners: tests/setup.sh test"]
+fn scanner_testssl_ecdsa() {
+    scanners::testssl("p256");
+}
+
+#[test]
+#[ignore = "needs the scanners: tests/setup.sh test"]
+fn scanner_testssl_rsa() {
+    scanners::testssl("rsa");
 }
