@@ -4,6 +4,7 @@
 //! `cargo test -p skerry-tests --test tls_peers -- --ignored --nocapture gnutls`. `SKERRY_TLS_SERVER=rustls` (or `go`) puts that library in
 //! our server's place, to try the peers themselves.
 
+mod failures;
 mod matrix;
 mod peers;
 mod programs;
@@ -65,4 +66,10 @@ fn scanner_testssl_ecdsa() {
 #[ignore = "needs the scanners: tests/setup.sh test"]
 fn scanner_testssl_rsa() {
     scanners::testssl("rsa");
+}
+
+#[test]
+#[ignore = "needs the peers: tests/setup.sh test"]
+fn failures_of_every_cause() {
+    failures::every_cause(failures::TlsHttp::default());
 }

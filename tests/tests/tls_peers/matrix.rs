@@ -90,6 +90,7 @@ fn essential(peer: Peer, servers: &mut Servers, kinds: &[&'static str]) -> Vec<R
                     groups: None,
                     record_size: None,
                     echo: twice(peer, true),
+                    act: None,
                 });
             }
         }
@@ -109,6 +110,7 @@ fn particular(peer: Peer, servers: &mut Servers) -> Vec<Row> {
         groups: None,
         record_size: None,
         echo: twice(peer, false),
+        act: None,
     };
     for version in ["1.3", "1.2"] {
         rows.push(Row {
@@ -320,6 +322,7 @@ pub fn every_row(peer: Peer) {
             groups: Some("secp384r1:secp256r1"),
             record_size: None,
             echo: twice(peer, false),
+            act: None,
         };
         run(peer, &servers, &[row], &["-Djdk.tls.namedGroups=secp384r1,secp256r1"]);
     }

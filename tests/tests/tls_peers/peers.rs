@@ -23,6 +23,8 @@ pub enum Peer {
     Python,
     Rustls,
     TlsliteNg,
+    /// tlslite-ng doing something wrong.
+    Liar,
 }
 
 /// One row of a matrix: a client's connections, one after the other, each resuming what the one before was given.
@@ -43,6 +45,8 @@ pub struct Row {
     pub record_size: Option<&'static str>,
     /// Bytes to be echoed on each connection, one number after the other.
     pub echo: Vec<&'static [usize]>,
+    /// What is done wrong, by [`Peer::Liar`].
+    pub act: Option<String>,
 }
 
 impl Row {
@@ -66,6 +70,7 @@ impl Row {
             ("suite", self.suite),
             ("group", self.groups),
             ("record_size", self.record_size),
+            ("act", self.act.as_deref()),
         ] {
             if let Some(value) = value {
                 add(key, value);
@@ -90,6 +95,7 @@ impl Peer {
             Self::GnuTls => with("python3".into(), "tls/python/gnutls.py"),
             Self::Python => with("python3".into(), "tls/python/stdlib.py"),
             Self::TlsliteNg => with(built("tls-venv/bin/python"), "tls/python/tlslite_ng.py"),
+            Self::Liar => with(built("tls-venv/bin/python"), "tls/python/liar.py"),
             Self::Node => with("node".into(), "tls/node/peer.js"),
             Self::Go => with(built("tls-go"), "connect"),
             Self::Rustls => with(built("tls-rust/debug/skerry-interop-rustls"), "connect"),

@@ -48,6 +48,8 @@ pub fn certificate(name: &str) -> String {
 pub enum ServerProgram {
     /// Ours, over this provider.
     Skerry { provider: &'static str },
+    /// The one that `SKERRY_TLS_SERVER` names.
+    Named,
     /// rustls.
     Rustls,
     /// Go's crypto/tls.
@@ -55,12 +57,13 @@ pub enum ServerProgram {
 }
 
 impl ServerProgram {
-    /// Ours; or what `SKERRY_TLS_SERVER` names (`rustls`, `go`), to try the peers without it.
+    /// Ours; or what `SKERRY_TLS_SERVER` names: `rustls` or `go`, to try the peers without it, else a program.
     pub fn under_test(provider: &'static str) -> Self {
         match env::var("SKERRY_TLS_SERVER").as_deref() {
             Ok("rustls") => Self::Rustls,
             Ok("go") => Self::Go,
-            _ => Self::Skerry { provider },
+            Ok(_) => Self::Named,
+            Err(_) => Self::Skerry { provider },
         }
     }
 
@@ -72,6 +75,7 @@ impl ServerProgram {
                 command.args(["--provider", provider, "--no-penalty"]);
                 command
             }
+            Self::Named => Command::new(env::var_os("SKERRY_TLS_SERVER").unwrap_or_default()),
             Self::Rustls => {
                 let mut command = Command::new(built("tls-rust/debug/skerry-interop-rustls"));
                 command.args(["serve", "--groups", "x25519:p256"]);

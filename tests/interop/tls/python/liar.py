@@ -347,8 +347,6 @@ def perform(row):
         settings.versions = [(3, 2), (3, 1)]
     if "groups" in act:
         settings.eccCurves, settings.keyShares = act["groups"], act["groups"][:1]
-    elif row["second_hello"]:
-        settings.eccCurves, settings.keyShares = ["secp384r1", "secp256r1"], ["secp384r1"]
     settings.sendFallbackSCSV = act.get("fallback", False)
     session = None
     if act.get("resume"):
