@@ -68,6 +68,9 @@ struct Options {
     /// Each complete line goes back as one record of the same length.
     #[arg(long)]
     echo: bool,
+    /// A line about each handshake that succeeds, too, and about each end after one.
+    #[arg(long)]
+    tell: bool,
 }
 
 /// Connections at once. When full: more wait to be accepted.
@@ -288,6 +291,7 @@ struct Client<'a> {
     peer: SocketAddr,
     until: Instant,
     request: Vec<u8>,
+    received: usize,
     drained: usize,
 }
 
@@ -298,6 +302,7 @@ impl<'a> Client<'a> {
             peer,
             until: Instant::now() + penalty,
             request: Vec::new(),
+            received: 0,
             drained: 0,
         }
     }
@@ -341,7 +346,12 @@ impl<'a> Client<'a> {
         };
         match got {
             Ok(Got::Wait) => self.stays(Stage::Handshake(connection)),
-            Ok(Got::Connected) => self.goes_on(Stage::Request(connection), SILENCE),
+            Ok(Got::Connected) => {
+                if server.options.tell {
+                    eprintln!("{}", success(self.peer, &connection));
+                }
+                self.goes_on(Stage::Request(connection), SILENCE)
+            }
             Ok(_) => {
                 self.stage = Stage::Handshake(connection);
                 Turn::Busy
@@ -362,9 +372,17 @@ impl<'a> Client<'a> {
             connection.close();
             return self.goes_on(Stage::Farewell(connection), FAREWELL);
         }
-        match connection.step() {
+        let got = connection.step();
+        if server.options.tell
+            && let Some(how) = end(&got)
+        {
+            let received = self.received;
+            eprintln!("tls-http: closed peer={} how={how} received={received}", self.peer);
+        }
+        match got {
             Ok(Got::Wait) => self.stays(Stage::Request(connection)),
             Ok(Got::Data(data)) => {
+                self.received += data.len();
                 self.request.extend_from_slice(&data);
                 let done = if server.options.echo {
                     self.echo(&mut connection)
@@ -471,6 +489,39 @@ impl<'a> Client<'a> {
             }
         }
     }
+}
+
+/// How a connection ended, if it did.
+fn end(got: &Result<Got, Cause>) -> Option<&'static str> {
+    match got {
+        Ok(Got::CloseNotify) => Some("clean"),
+        Ok(Got::End) => Some("truncated"),
+        Err(Cause::Reset(_)) => Some("reset"),
+        Err(_) => Some("failed"),
+        Ok(Got::Wait | Got::Progress | Got::Connected | Got::Data(_)) => None,
+    }
+}
+
+/// One line: who, and what was agreed on.
+fn success(peer: SocketAddr, connection: &Connection<'_>) -> String {
+    let agreed = connection.session.agreed();
+    let mut line = format!(
+        "tls-http: connected peer={peer} version={} suite={} resumed={} retried={}",
+        agreed.version.map_or("-", Version::name),
+        agreed.suite.map_or("-", CipherSuite::name),
+        if agreed.resumed { "yes" } else { "no" },
+        if agreed.retried { "yes" } else { "no" },
+    );
+    if let Some(group) = agreed.group {
+        let _ = write!(line, " group={}", group.name());
+    }
+    if let Some(name) = connection.session.server_name() {
+        let _ = write!(line, " name={name}");
+    }
+    if let Some(peer) = &agreed.peer {
+        let _ = write!(line, " subject=\"{}\"", peer.subject);
+    }
+    line
 }
 
 /// One line: who, where, why, what was offered, what to change.

@@ -150,7 +150,7 @@ const CASES: &[Case] = &[
     ("key updates", V13, "-", "connected", "too_many_updates", "unexpected_message"),
     // Messages in the wrong place; more below.
     ("two change_cipher_specs", V13, "-", "await_client_finished", "out_of_sequence", "unexpected_message"),
-    ("two change_cipher_specs", V12, "-", "await_client_finished_12", "out_of_sequence", "unexpected_message"),
+    ("two change_cipher_specs", V12, "-", "await_client_finished_12", "bad_record_mac", "bad_record_mac"),
     ("change_cipher_spec of 2", V13, "-", "await_client_finished", "out_of_sequence", "unexpected_message"),
     ("change_cipher_spec of 2", V12, "-", "await_client_change_cipher_spec", "out_of_sequence", "unexpected_message"),
     ("change_cipher_spec after", BOTH, "-", "connected", "out_of_sequence", "unexpected_message"),
@@ -250,7 +250,8 @@ fn trials() -> Vec<Trial> {
             // Nothing at all is no failure: whoever looks whether a port is open says nothing.
             let says_something =
                 step != "ClientHello" || before == "half of " || before.ends_with("before ") || before == "alert at ";
-            if says_something {
+            let has_halves = step != "ChangeCipherSpec" || before != "half of ";
+            if says_something && has_halves {
                 trials.push(Trial {
                     act: format!("{before}{step}{after}"),
                     version,
@@ -277,12 +278,14 @@ impl Trial {
         }
         let mut wrong = Vec::new();
         let alert = seen.pair("alert").unwrap_or_default();
+        // A second handshake is declined before it ends the connection.
+        let declined = alert == "no_renegotiation" && self.cause == "renegotiation";
         // Protected by keys that whoever stops early has not made.
         let is_seen = alert == self.alert
             || alert == "none" && self.alert == "-"
             || alert == "hidden" && self.cause == "handshake_timeout";
         let is_ours = self.cause == "handshake_reset";
-        if !is_seen && !is_ours {
+        if !is_seen && !is_ours && !declined {
             wrong.push(format!("the peer saw {alert}, not {}", self.alert));
         }
         if !matches!(seen.pair("end"), Some("fin")) && !is_ours {

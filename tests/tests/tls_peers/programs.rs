@@ -72,7 +72,7 @@ impl ServerProgram {
         match self {
             Self::Skerry { provider } => {
                 let mut command = Command::new(EXAMPLE.get_or_init(|| tls_example("tls-http")));
-                command.args(["--provider", provider, "--no-penalty"]);
+                command.args(["--provider", provider, "--no-penalty", "--tell"]);
                 command
             }
             Self::Named => Command::new(env::var_os("SKERRY_TLS_SERVER").unwrap_or_default()),
@@ -98,7 +98,7 @@ impl ServerProgram {
         command.args(["--listen", &format!("127.0.0.1:{port}")]).args(options);
         let running = Running::start(command);
         running.wait_for("it listens", |events| {
-            events.iter().any(|e| e.line.contains("listening on"))
+            events.iter().any(|e| e.line.contains(" on 127.0.0.1:"))
         });
         Server { port, running }
     }
@@ -150,8 +150,10 @@ impl Event {
             .is_some_and(|(head, _)| head.split_whitespace().any(|w| w == word))
     }
 
+    /// Versions as numbers, whoever tells.
     pub fn pair(&self, key: &str) -> Option<&str> {
-        self.pairs.get(key).map(String::as_str)
+        let value = self.pairs.get(key)?;
+        Some(value.strip_prefix("TLSv").unwrap_or(value))
     }
 }
 
