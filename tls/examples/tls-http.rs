@@ -530,8 +530,9 @@ fn failure(peer: SocketAddr, state: StateId, connection: &Connection<'_>, cause:
     let told = match cause {
         Cause::PeerAlert(alert) => format!(", its alert {}", alert.name()),
         Cause::PeerAlertUnknown(number) => format!(", its alert {number}"),
-        other => other
-            .alert()
+        _ => connection
+            .session
+            .last_alert()
             .map_or(String::new(), |alert| format!(", alert {}", alert.name())),
     };
     line += &told;

@@ -268,4 +268,13 @@ impl<P: Provider> Session<P> {
             _ => None,
         }
     }
+
+    /// The alert that tells the peer why it failed: its cause's, in the words of the version.
+    #[must_use]
+    pub const fn last_alert(&self) -> Option<Alert> {
+        match self.state {
+            State::Failed(cause) => self.alert_of(cause),
+            _ => None,
+        }
+    }
 }

@@ -395,9 +395,9 @@ pub(super) fn verify_server<P: Provider>(
     let config = turn.client()?;
     let leaf = chain.first().ok_or(Cause::Decode(HandshakeType::Certificate.wire()))?;
     turn.meter.charge(Phase::Parse);
-    let key = LeafKey::copy(config.verifier.public_key(leaf)?)?;
+    // The chain first: when it is refused, the certificate at fault is kept for the log.
     let verified = turn.verify(config.verifier, chain, Role::Server, config.server_name)?;
-    Ok((key, verified))
+    Ok((LeafKey::copy(config.verifier.public_key(leaf)?)?, verified))
 }
 
 /// The server proves its certificate.

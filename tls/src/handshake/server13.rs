@@ -376,12 +376,14 @@ impl<P: Provider> AwaitClientCertificate<P> {
             return Ok(State::AwaitClientFinished(AwaitClientFinished { pending, refused }));
         };
         let verifier = config.verifier.ok_or(Cause::UnknownCa)?;
-        let key = LeafKey::copy(verifier.public_key(leaf)?)?;
         let verified = turn.verify(verifier, chain.as_slice(), Role::Client, None);
+        let key = verified.and_then(|verified| {
+            turn.agreed.peer = Some(verified);
+            LeafKey::copy(verifier.public_key(leaf)?)
+        });
         Ok(State::AwaitClientCertificateVerify(AwaitClientCertificateVerify {
             pending,
             key,
-            refused: verified.map(|verified| turn.agreed.peer = Some(verified)).err(),
         }))
     }
 }
@@ -389,8 +391,8 @@ impl<P: Provider> AwaitClientCertificate<P> {
 /// The client's certificate has come.
 pub struct AwaitClientCertificateVerify<P: Provider> {
     pending: Pending<P>,
-    key: LeafKey,
-    refused: Option<Cause>,
+    /// Or why the chain is refused.
+    key: Result<LeafKey, Cause>,
 }
 
 impl<P: Provider> AwaitClientCertificateVerify<P> {
@@ -399,28 +401,29 @@ impl<P: Provider> AwaitClientCertificateVerify<P> {
 
     /// The proof. For a chain that is refused anyway the signature is not worth checking.
     pub fn on(self, turn: &mut Turn<'_, P>, input: Input<'_>) -> Result<State<P>, Cause> {
-        let Self {
-            mut pending,
-            key,
-            refused,
-        } = self;
+        let Self { mut pending, key } = self;
         let message = input.expect(CertificateVerify::KIND.wire(), Self::ID)?;
         let proof = CertificateVerify::decode(message.body)?;
-        let schemes = turn.server()?.client_schemes;
-        let scheme = proof::offered(
-            schemes,
-            key.kind(),
-            Version::Tls13,
-            proof.scheme,
-            CertificateVerify::KIND,
-        )?;
-        if refused.is_none() {
-            let digest = proof::digest_13(turn.provider, Role::Client, &pending.transcript.digest(), scheme.hash())?;
-            turn.meter.charge(Phase::Parse);
-            key.check(turn.provider, scheme, &digest, proof.signature)?;
-            turn.meter.charge(Phase::Verify);
-            turn.agreed.peer_scheme = Some(scheme);
-        }
+        let refused = match key {
+            Ok(key) => {
+                let schemes = turn.server()?.client_schemes;
+                let scheme = proof::offered(
+                    schemes,
+                    key.kind(),
+                    Version::Tls13,
+                    proof.scheme,
+                    CertificateVerify::KIND,
+                )?;
+                let digest =
+                    proof::digest_13(turn.provider, Role::Client, &pending.transcript.digest(), scheme.hash())?;
+                turn.meter.charge(Phase::Parse);
+                key.check(turn.provider, scheme, &digest, proof.signature)?;
+                turn.meter.charge(Phase::Verify);
+                turn.agreed.peer_scheme = Some(scheme);
+                None
+            }
+            Err(cause) => Some(cause),
+        };
         pending.transcript.add(message.raw);
         Ok(State::AwaitClientFinished(AwaitClientFinished { pending, refused }))
     }
