@@ -17,8 +17,8 @@ use skerry_tls::state::StateId;
 
 use super::{Chosen, now};
 
-/// The longest handshake message.
-const MESSAGE_BYTES_MAX: usize = 1 << 16;
+/// The longest handshake message: a hello whose extensions fill their 64 KiB, and what stands before them.
+const MESSAGE_BYTES_MAX: usize = (1 << 16) + 1024;
 /// The longest flight of ours.
 const FLIGHT_BYTES_MAX: usize = 1 << 16;
 

@@ -38,7 +38,8 @@ impl Header {
     ///
     /// Errors, in this order: [`Cause::RecordOverflow`] for more than `fragment_bytes_max`, so that a length is never waited for that would
     /// not be taken; [`Cause::BadRecord`] for a type of no name; [`Cause::RecordVersion`] for a version outside `0x03xx`, or, when
-    /// `is_protected`, any but `0x0303`.
+    /// `is_protected`, any but `0x0303`. A change_cipher_spec is not held to that: TLS 1.3's is never protected, and a client may send it
+    /// before it knows our version.
     pub fn read(input: &[u8], fragment_bytes_max: usize, is_protected: bool) -> Result<Result<Self, usize>, Cause> {
         let Some(&[kind, major, minor, high, low]) = input.first_chunk() else {
             return Ok(Err(HEADER_BYTES.saturating_sub(input.len())));
@@ -49,7 +50,8 @@ impl Header {
         }
         let kind = ContentType::from_wire(kind).ok_or(Cause::BadRecord)?;
         let version = u16::from_be_bytes([major, minor]);
-        if major != 3 || (is_protected && version != VERSION) {
+        let is_held = is_protected && kind != ContentType::ChangeCipherSpec;
+        if major != 3 || (is_held && version != VERSION) {
             return Err(Cause::RecordVersion(version));
         }
         Ok(Ok(Self {

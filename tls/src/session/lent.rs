@@ -8,7 +8,7 @@ use skerry_core::time::Timestamp;
 use crate::cause::Cause;
 use crate::config::Config;
 use crate::crypto::{Provider, Random};
-use crate::message::HEADER_BYTES;
+use crate::message::{HEADER_BYTES, HandshakeType};
 use crate::notes::Notes;
 use crate::saved::Keep;
 
@@ -70,22 +70,17 @@ impl<'a> Reassembly<'a> {
         *self.filled
     }
 
-    /// The most that a message may have.
-    pub(super) const fn bytes_max(&self) -> usize {
-        self.bytes.len()
-    }
-
     /// How many bytes more the message wants: of its header first, then of what that claims.
     ///
-    /// When full: [`Cause::HandshakeTooLong`], as soon as the header claims more than there is room for.
+    /// When full: as soon as the header claims more than there is room for, what [`too_long`] says.
     pub(super) fn wanted(&self) -> Result<usize, Cause> {
         let come = self.bytes.get(..*self.filled).ok_or(Cause::Internal)?;
-        let bytes = match come.first_chunk() {
-            Some(&[_, a, b, c]) => HEADER_BYTES + u32::from_be_bytes([0, a, b, c]) as usize,
-            None => HEADER_BYTES,
+        let (bytes, too_long) = match come.first_chunk() {
+            Some(&[kind, a, b, c]) => (HEADER_BYTES + u32::from_be_bytes([0, a, b, c]) as usize, too_long(kind)),
+            None => (HEADER_BYTES, Cause::HandshakeTooLong),
         };
         if bytes > self.bytes.len() {
-            return Err(Cause::HandshakeTooLong);
+            return Err(too_long);
         }
         bytes.checked_sub(come.len()).ok_or(Cause::Internal)
     }
@@ -111,6 +106,21 @@ impl<'a> Reassembly<'a> {
     /// See [`Reassembly::take`].
     pub(super) fn restore(&mut self, bytes: &'a mut [u8]) {
         self.bytes = bytes;
+    }
+}
+
+/// What a message is that claims more than any buffer here: longer than we take, or, where the type has a length of its own, malformed.
+pub(super) const fn too_long(kind: u8) -> Cause {
+    match HandshakeType::from_wire(kind) {
+        Some(
+            HandshakeType::HelloRequest
+            | HandshakeType::EndOfEarlyData
+            | HandshakeType::ServerHelloDone
+            | HandshakeType::ClientKeyExchange
+            | HandshakeType::Finished
+            | HandshakeType::KeyUpdate,
+        ) => Cause::Decode(kind),
+        _ => Cause::HandshakeTooLong,
     }
 }
 

@@ -10,7 +10,7 @@ use crate::crypto::Provider;
 use crate::handshake::{Input, Message, State};
 use crate::message::{self, HandshakeType};
 use crate::meter::{Meter, Phase};
-use crate::record::{CONTENT_BYTES_MAX, ContentType, HEADER_BYTES, Opened, Peek};
+use crate::record::{ContentType, HEADER_BYTES, Opened, Peek};
 use crate::state::StateId;
 use crate::trail::Step;
 
@@ -216,16 +216,12 @@ impl<P: Provider> Session<P> {
     fn handshake(&mut self, cx: &mut Context<'_, P>, content: &[u8]) -> Result<(), Cause> {
         let mut rest = content;
         while !rest.is_empty() {
-            if cx.message.filled() == 0 {
-                match message::peek(rest, cx.message.bytes_max().max(CONTENT_BYTES_MAX)) {
-                    Ok(message) => {
-                        rest = rest.get(message.raw.len()..).unwrap_or_default();
-                        self.message(cx, message, rest)?;
-                        continue;
-                    }
-                    Err(nb::Error::WouldBlock) => {}
-                    Err(nb::Error::Other(cause)) => return Err(cause),
-                }
+            if cx.message.filled() == 0
+                && let Ok(message) = message::peek(rest, rest.len())
+            {
+                rest = rest.get(message.raw.len()..).unwrap_or_default();
+                self.message(cx, message, rest)?;
+                continue;
             }
             let (now, later) = rest.split_at(cx.message.wanted()?.min(rest.len()));
             cx.message.push(now)?;

@@ -598,7 +598,13 @@ fn a_message_may_be_as_long_as_what_is_lent() {
         }
         two.server.content(config, ContentType::Handshake, &[24, 0, 0]).unwrap();
         let got = two.server.content(config, ContentType::Handshake, &[5]);
-        assert_eq!(got, Err(Cause::HandshakeTooLong));
+        assert_eq!(got, Err(Cause::Decode(24)), "it has a length of its own");
+    });
+    connected(|two| {
+        let config = Config::Server(two.server_config);
+        two.server.message.truncate(8);
+        let got = two.server.content(config, ContentType::Handshake, &[11, 0, 0, 5]);
+        assert_eq!(got, Err(Cause::HandshakeTooLong), "told by its header");
     });
 }
 
