@@ -13,6 +13,7 @@ mod identities;
 pub mod messages;
 mod pair;
 mod random;
+pub mod sessions;
 mod stage;
 mod toy;
 mod verifier;

@@ -27,7 +27,8 @@ pub struct ToyExchange(Group);
 #[derive(Clone, Copy, Debug)]
 pub struct ToyKey(pub KeyKind);
 
-const BYTE: u8 = 0x5a;
+/// What every MAC, signature, share, secret and tag consists of.
+pub const BYTE: u8 = 0x5a;
 
 fn constant(algorithm: HashAlgorithm) -> Secret {
     Secret::copy(&[BYTE; 48][..algorithm.bytes()]).unwrap()
