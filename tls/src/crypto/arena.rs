@@ -179,7 +179,7 @@ impl Heap {
     /// Zeroes a block and makes it free. A pointer that is not to the beginning of one in use is left alone.
     fn give_back(&mut self, block: *const Unit) {
         let offset = block.addr().wrapping_sub(self.memory.as_ptr().addr());
-        if offset % UNIT_BYTES != 0 {
+        if !offset.is_multiple_of(UNIT_BYTES) {
             return;
         }
         let first = offset / UNIT_BYTES;
