@@ -492,11 +492,12 @@ impl Desk {
         let notes = place.map_or(&self.idle_notes, |place| &place.notes);
         self.counters.on_failed(cause, notes);
         if let Some(missed) = self.failed_log.admit(now) {
-            let state = notes
-                .trail
-                .steps()
-                .last()
-                .map_or(StateId::AwaitClientHello, |step| step.to);
+            // Where it stood before the step that failed; a failure from outside is no step.
+            let state = match notes.trail.steps().last() {
+                Some(step) if step.to == StateId::Failed => step.from,
+                Some(step) => step.to,
+                None => StateId::AwaitClientHello,
+            };
             let failed = Failed {
                 peer,
                 cause,

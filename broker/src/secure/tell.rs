@@ -142,11 +142,12 @@ impl fmt::Display for Failed<'_> {
         if let Some(alert) = self.cause.alert() {
             write!(f, "; alert {} sent", alert.name())?;
         }
-        offered(f, &self.notes.offered)?;
         if let Some(details) = Details::of(&self.notes.refused) {
             write!(f, "; certificate {details}")?;
         }
-        write!(f, "; {}{}", self.cause.cure(), self.missed)
+        // The offer is long, and last: a line has its end.
+        write!(f, "; {}{}", self.cause.cure(), self.missed)?;
+        offered(f, &self.notes.offered)
     }
 }
 

@@ -6,6 +6,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use skerry_tests::process::{Skerry, Start, TempDir};
 
@@ -139,6 +140,7 @@ impl Broker {
                     certificates.join("ca.pem").display()
                 ));
                 told.push(("SKERRY_IDENTITY", certificates.join("client-p256.store.pem")));
+                told.push(("SKERRY_IDENTITY_P12", certificates.join("client-p256.store.p12")));
             }
         }
         let settings: Vec<_> = settings.iter().map(String::as_str).collect();
@@ -176,23 +178,29 @@ impl Broker {
     }
 }
 
-/// The certificates of `tests/interop/tls/certificates`, and beside them each identity as one PEM file, key and chain.
+/// The certificates of `tests/interop/tls/certificates`, and beside them each identity in one file: key and chain as PEM and as PKCS#12.
 fn certificates() -> PathBuf {
-    let directory = folder().join(".work/tls");
-    let made = Command::new(folder().join("tls/certificates"))
-        .arg(&directory)
-        .status()
-        .expect("tests/interop/tls/certificates");
-    assert!(made.success(), "certificates: {made}");
-    for name in ["server-p256", "client-p256"] {
-        let read =
-            |kind: &str| fs::read_to_string(directory.join(format!("{name}.{kind}"))).expect("a made certificate");
-        // Renamed into place: another test may be reading it.
-        let next = directory.join(format!("{name}.store.{}", std::process::id()));
-        fs::write(&next, read("key") + &read("pem")).expect("a file");
-        fs::rename(&next, directory.join(format!("{name}.store.pem"))).expect("a file");
-    }
-    directory
+    static MADE: OnceLock<PathBuf> = OnceLock::new();
+    let make = || {
+        let directory = folder().join(".work/tls");
+        let run = |command: &mut Command| {
+            let status = command.current_dir(folder()).status();
+            assert!(status.is_ok_and(|status| status.success()), "{command:?}");
+        };
+        run(Command::new("tls/certificates").arg(&directory));
+        for name in ["server-p256", "client-p256"] {
+            let file = |end: &str| directory.join(format!("{name}.{end}"));
+            let read = |end: &str| fs::read_to_string(file(end)).expect("a made certificate");
+            fs::write(file("store.pem"), read("key") + &read("pem")).expect("a file");
+            run(Command::new("openssl")
+                .args(["pkcs12", "-export", "-passout", "pass:changeit", "-in"])
+                .arg(file("store.pem"))
+                .arg("-out")
+                .arg(file("store.p12")));
+        }
+        directory
+    };
+    MADE.get_or_init(make).clone()
 }
 
 fn free_port() -> u16 {

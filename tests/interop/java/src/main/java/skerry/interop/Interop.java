@@ -45,9 +45,12 @@ import org.apache.kafka.common.serialization.StringSerializer;
  */
 public final class Interop {
     private static final String BOOTSTRAP = System.getenv("SKERRY_BOOTSTRAP");
-    /** PEM files: the CA that the broker's certificate is from, which means TLS; and a certificate of our own with its key. */
+    /**
+     * The CA that the broker's certificate is from, PEM, which means TLS; and a certificate of our own with its key, PKCS#12: 2.8 takes no
+     * PEM key that is not encrypted.
+     */
     private static final String CA = System.getenv("SKERRY_CA");
-    private static final String IDENTITY = System.getenv("SKERRY_IDENTITY");
+    private static final String IDENTITY = System.getenv("SKERRY_IDENTITY_P12");
     private static final int RECORDS = Integer.parseInt(System.getenv().getOrDefault("RECORDS", "10000"));
     private static final List<String> CODECS = List.of("none", "gzip", "snappy", "lz4", "zstd");
     private static final int PARTITIONS = 3;
@@ -100,7 +103,8 @@ public final class Interop {
                 "security.protocol", "SSL", "ssl.truststore.type", "PEM", "ssl.truststore.location", CA));
         }
         if (IDENTITY != null) {
-            config.putAll(Map.of("ssl.keystore.type", "PEM", "ssl.keystore.location", IDENTITY));
+            config.putAll(Map.of("ssl.keystore.type", "PKCS12", "ssl.keystore.location", IDENTITY,
+                "ssl.keystore.password", "changeit"));
         }
         for (int i = 0; i < pairs.length; i += 2) {
             config.put((String) pairs[i], pairs[i + 1]);
