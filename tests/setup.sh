@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what this machine lacks for building and testing Skerry, or names exactly what to do where it cannot.
 #
-#   tests/setup.sh run      to build and run the broker: Rust and a C compiler
+#   tests/setup.sh run      to build and run the broker: Rust, a C compiler, cmake and libclang
 #   tests/setup.sh check    run, and rustfmt, clippy, what the firmware check needs
 #   tests/setup.sh test     run, and every client, TLS peer and scanner of the interop suite with its language
 #   tests/setup.sh fuzz     run, and cargo-fuzz
@@ -60,6 +60,24 @@ rust() {
 run() {
     rust
     command -v cc >/dev/null || debian gcc libc6-dev
+    # mbedtls: built by cmake, its headers read by libclang.
+    command -v cmake >/dev/null || debian cmake
+    command -v make >/dev/null || debian make
+    [ -n "${LIBCLANG_PATH:-}" ] || libclang
+}
+
+# libclang, and the compiler's own headers of the same version.
+libclang() {
+    local lib version
+    for lib in /usr/lib/llvm-*/lib/libclang*.so*; do
+        ! compgen -G "${lib%/libclang*}/clang/*/include/limits.h" >/dev/null || return 0
+    done
+    version=$(apt-cache depends libclang1 2>/dev/null | sed -n 's/^ *Depends: libclang1[a-z0-9]*-\([0-9]*\)$/\1/p') || version=
+    if [ -n "$version" ]; then
+        debian "libclang1-$version" "libclang-common-$version-dev"
+    else
+        debian libclang-dev
+    fi
 }
 
 check() {

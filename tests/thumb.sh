@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Builds core for a Cortex-M4 without an operating system, with and without its optional features: no_std, no 64-bit
-# atomics. Uses rustup's target where it is installed; else Debian's rustc-web and its library sources, driven by rustup's cargo.
+# Builds core, with and without its optional features, and the TLS engine without providers for a Cortex-M4 without an operating
+# system: no_std, no 64-bit atomics. Uses rustup's target where it is installed; else Debian's rustc-web and its library sources,
+# driven by rustup's cargo.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 target=thumbv7em-none-eabihf
-build=(cargo build --quiet --package skerry-core --target "$target" --target-dir target/arm)
+build=(cargo build --quiet --target "$target" --target-dir target/arm)
 if ! rustup target list --installed 2>/dev/null | grep -q "$target"; then
     [ -x /usr/bin/rustc ] || {
         echo "thumb.sh: tests/setup.sh check installs a compiler for $target" >&2
@@ -17,6 +18,7 @@ if ! rustup target list --installed 2>/dev/null | grep -q "$target"; then
     export RUSTC=/usr/bin/rustc RUSTDOC=/usr/bin/rustdoc RUSTC_BOOTSTRAP=1
     build+=(-Zbuild-std=core,alloc)
 fi
-"${build[@]}"
-"${build[@]}" --features bytes,defmt
-echo "core builds for $target"
+"${build[@]}" --package skerry-core
+"${build[@]}" --package skerry-core --features bytes,defmt
+"${build[@]}" --package skerry-tls --no-default-features
+echo "core and tls build for $target"
