@@ -11,7 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
     version,
     about = "A Kafka-protocol broker for small machines, and tools for any Kafka broker",
     after_help = "Examples:\n  \
-        skerry run                                   a broker on 127.0.0.1:9092\n  \
+        skerry run                                   a broker on 127.0.0.1:9092, over TLS on 9093\n  \
         skerry topics create orders --partitions 3\n  \
         echo hello | skerry produce orders\n  \
         skerry consume orders --from-beginning\n\n\
@@ -76,7 +76,7 @@ pub enum Command {
     SKERRY_LISTENERS for listeners, SKERRY_LOG_SEGMENT_BYTES for log.segment.bytes,\n\
     SKERRY_FLUSH for skerry.flush. --override goes before the environment, the environment\n\
     before the file. 'skerry config' lists all settings.\n\n\
-    Without FILE: 127.0.0.1:9092, data in $XDG_STATE_HOME/skerry or ~/.local/state/skerry.\n\
+    Without FILE: 127.0.0.1:9092, over TLS 9093; data in $XDG_STATE_HOME/skerry or ~/.local/state/skerry.\n\
     SIGTERM or SIGINT stops it: replies are finished, files flushed. --log-level and RUST_LOG\n\
     take target=level too.")]
 pub struct RunArgs {

@@ -157,7 +157,7 @@ macro_rules! topic {
 settings! {
     // Where clients connect.
     listeners: String => "listeners", text("PLAINTEXT://127.0.0.1:9092"), ANY,
-        "Where clients connect: `NAME://host:port`, separated by commas. No host, or 0.0.0.0, is every address of the machine; an IPv6 address is written in brackets; port 0 takes any free port.";
+        "Where clients connect: `NAME://host:port`, separated by commas. No host, or 0.0.0.0, is every address of the machine; an IPv6 address is written in brackets; port 0 takes any free port. Without a file also SSL://127.0.0.1:9093, with certificates made for trying it out.";
     advertised_listeners: Option<String> => "advertised.listeners", words("the address that the client connected to"), ANY,
         "What clients are told to connect to, listener by listener.";
     security_map: String => "listener.security.protocol.map",

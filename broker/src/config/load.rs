@@ -120,8 +120,9 @@ pub struct Loaded {
 /// Errors: one line for each thing that is wrong, naming where, the key, the value and what is allowed.
 pub fn load(inputs: &Inputs<'_>) -> Result<Loaded, Vec<String>> {
     let mut gathered = Gathered::new();
-    if let Some((name, text)) = inputs.file {
-        gathered.file(name, text);
+    match inputs.file {
+        Some((name, text)) => gathered.file(name, text),
+        None => gathered.try_out(),
     }
     gathered.environment(inputs.environment);
     for text in inputs.overrides {
@@ -232,6 +233,13 @@ impl Gathered {
             problems: Vec::new(),
             notices: Vec::new(),
             idle: BTreeMap::new(),
+        }
+    }
+
+    /// Without a file somebody tries the broker out, TLS too.
+    fn try_out(&mut self) {
+        if let Some(listeners) = self.settings.iter_mut().find(|setting| setting.key.name == "listeners") {
+            listeners.text = Some(LISTENERS_WITHOUT_FILE.into());
         }
     }
 
@@ -370,6 +378,9 @@ fn listener_setting(variable: &str) -> Option<String> {
         (!listener.is_empty()).then(|| format!("{LISTENER_PREFIX}{listener}.{}", key.name))
     })
 }
+
+/// `listeners` when there is neither a file nor another word on it.
+const LISTENERS_WITHOUT_FILE: &str = "PLAINTEXT://127.0.0.1:9092,SSL://127.0.0.1:9093";
 
 /// Variables that begin as ours do but belong to the command line.
 const OURS: &[&str] = &["SKERRY_BOOTSTRAP_SERVER", "SKERRY_LOG_LEVEL"];
@@ -660,6 +671,21 @@ mod tests {
 
     fn problems(file: &str) -> Vec<String> {
         load(&inputs(file, &[], &[])).unwrap_err()
+    }
+
+    #[test]
+    fn without_a_file_tls_can_be_tried_too() {
+        let none = |overrides: &[String]| {
+            let inputs = Inputs {
+                file: None,
+                ..inputs("", &[], overrides)
+            };
+            let config = load(&inputs).unwrap().config;
+            let bind = config.listeners.iter().map(|l| l.bind.to_string());
+            bind.collect::<Vec<_>>()
+        };
+        assert_eq!(none(&[]), ["127.0.0.1:9092", "127.0.0.1:9093"]);
+        assert_eq!(none(&["listeners=PLAINTEXT://127.0.0.1:1".into()]), ["127.0.0.1:1"]);
     }
 
     #[test]
