@@ -367,6 +367,12 @@ mod demands {
                         Err(CryptoError::Rejected)
                     );
                 }
+                // The key without what says what it is, as a point or an RSAPublicKey.
+                for at in [23, 24, 26] {
+                    let spki = &fixture.public[at..];
+                    let verified = provider.verify(scheme, PublicKey { kind, spki }, &message, signature);
+                    assert_eq!(verified, Err(CryptoError::Rejected));
+                }
                 // A key of another kind, and one that says that it is.
                 for (other, fixture) in KEYS.iter().filter(|(other, _)| *other != kind) {
                     for claimed in [*other, kind] {

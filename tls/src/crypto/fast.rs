@@ -21,7 +21,7 @@ use zeroize::Zeroizing;
 
 use super::{
     Aead, AeadAlgorithm, CryptoError, DIGEST_BYTES_MAX, Exchange, Hash, HashAlgorithm, KeyKind, NONCE_BYTES, Provider,
-    PublicKey, Random, SIGNATURE_BYTES_MAX, Secret, Share, SigningKey, TAG_BYTES,
+    PublicKey, Random, SIGNATURE_BYTES_MAX, Secret, Share, SigningKey, TAG_BYTES, spki,
 };
 use crate::suite::{Group, SignatureScheme};
 
@@ -119,11 +119,12 @@ impl Provider for Fast {
     ) -> Result<(), CryptoError> {
         let algorithm = verification(scheme, key.kind).ok_or(CryptoError::Rejected)?;
         let digest = prehashed(scheme.hash(), digest).map_err(|_| CryptoError::Rejected)?;
-        // The library takes bare points and PKCS#1 keys too, of up to 8192 bits; a signature is as long as its key's modulus.
-        if key.spki.first() != Some(&0x30) || signature.len() > SIGNATURE_BYTES_MAX {
+        let bare = spki::bare(key).ok_or(CryptoError::Rejected)?;
+        // The library takes RSA keys of up to 8192 bits; a signature is as long as its key's modulus.
+        if signature.len() > SIGNATURE_BYTES_MAX {
             return Err(CryptoError::Rejected);
         }
-        let key = ParsedPublicKey::new(algorithm, key.spki).map_err(|_| CryptoError::Rejected)?;
+        let key = ParsedPublicKey::new(algorithm, bare).map_err(|_| CryptoError::Rejected)?;
         key.verify_digest_sig(&digest, signature)
             .map_err(|Unspecified| CryptoError::Rejected)
     }

@@ -604,11 +604,11 @@ pub enum Padding {
 }
 
 impl Rsa {
-    /// From a SubjectPublicKeyInfo, DER.
-    pub fn from_public_key(spki: &[u8]) -> Result<Self, Refusal> {
+    /// From an RSAPublicKey (RFC 8017 §A.1.1), DER.
+    pub fn from_public_key(der: &[u8]) -> Result<Self, Refusal> {
         let key = Owned::<sys::pk_context>::new()?;
         // SAFETY: a context that was set up, and a slice.
-        check(unsafe { sys::pk_parse_public_key(key.ptr(), spki.as_ptr(), spki.len()) })?;
+        check(unsafe { sys::pk_parse_public_key(key.ptr(), der.as_ptr(), der.len()) })?;
         Self::new(key)
     }
 

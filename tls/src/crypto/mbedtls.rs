@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 use super::ffi::{self, ChaChaPoly, Curve, Gcm, Key, KeyPair, Padding, Refusal, Rsa};
 use super::{
     Aead, AeadAlgorithm, CryptoError, DIGEST_BYTES_MAX, Exchange, Hash, HashAlgorithm, KEY_BYTES_MAX, KeyKind,
-    NONCE_BYTES, Provider, PublicKey, Random, SIGNATURE_BYTES_MAX, Secret, Share, SigningKey, TAG_BYTES,
+    NONCE_BYTES, Provider, PublicKey, Random, SIGNATURE_BYTES_MAX, Secret, Share, SigningKey, TAG_BYTES, spki,
 };
 use crate::suite::{Group, SHARE_BYTES_MAX, SignatureScheme};
 
@@ -192,11 +192,12 @@ impl Provider for Mbedtls {
         if digest.len() != hash.bytes() || !key.kind.signs_12(scheme) {
             return Err(CryptoError::Rejected);
         }
+        let bare = spki::bare(key).ok_or(CryptoError::Rejected)?;
         let mark = Mark::now();
         match key.kind {
-            KeyKind::P256 => verify_ecdsa(&self.p256, P256_SPKI, key.spki, digest, signature),
-            KeyKind::P384 => verify_ecdsa(&self.p384, P384_SPKI, key.spki, digest, signature),
-            KeyKind::Rsa(_) => Rsa::from_public_key(key.spki).and_then(|key| {
+            KeyKind::P256 => verify_ecdsa(&self.p256, bare, digest, signature),
+            KeyKind::P384 => verify_ecdsa(&self.p384, bare, digest, signature),
+            KeyKind::Rsa(_) => Rsa::from_public_key(bare).and_then(|key| {
                 rsa_bits(&key).ok_or(Refusal)?;
                 key.verify(padding(scheme).ok_or(Refusal)?, hash, digest, signature)
             }),
@@ -455,21 +456,8 @@ fn rsa_bits(key: &Rsa) -> Option<u16> {
     (RSA_BITS.contains(&bits) && key.exponent_bits() <= EXPONENT_BITS_MAX).then_some(bits as u16)
 }
 
-/// What stands before the point in a SubjectPublicKeyInfo of P-256 (RFC 5480 §2). There is no other way to write one in DER, and curves by
-/// their parameters are not allowed in certificates.
-const P256_SPKI: &[u8] = &[
-    0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce,
-    0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
-];
-/// What stands before the point in a SubjectPublicKeyInfo of P-384.
-const P384_SPKI: &[u8] = &[
-    0x30, 0x76, 0x30, 0x10, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x05, 0x2b, 0x81, 0x04, 0x00,
-    0x22, 0x03, 0x62, 0x00,
-];
-
 /// Checks an ECDSA signature on a curve that keeps its table.
-fn verify_ecdsa(curve: &KeyPair, prefix: &[u8], spki: &[u8], digest: &[u8], signature: &[u8]) -> Result<(), Refusal> {
-    let point = spki.strip_prefix(prefix).ok_or(Refusal)?;
+fn verify_ecdsa(curve: &KeyPair, point: &[u8], digest: &[u8], signature: &[u8]) -> Result<(), Refusal> {
     if !is_der(signature) {
         return Err(Refusal);
     }

@@ -11,6 +11,8 @@ pub mod fast;
 pub(crate) mod ffi;
 #[cfg(feature = "mbedtls")]
 pub mod mbedtls;
+#[cfg(any(feature = "fast", feature = "mbedtls"))]
+mod spki;
 #[cfg(feature = "system-random")]
 pub mod system;
 
