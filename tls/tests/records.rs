@@ -488,7 +488,7 @@ fn first_hello<P: Provider>(provider: &P) {
         seal(&mut write, ContentType::Handshake, b"b", 0),
         record(22, 0x0301, b"b")
     );
-    write.answered();
+    write.said_hello();
     assert_eq!(
         seal(&mut write, ContentType::Handshake, b"c", 0),
         record(22, 0x0303, b"c")

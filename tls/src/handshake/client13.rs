@@ -27,6 +27,7 @@ pub fn start<P: Provider>(turn: &mut Turn<'_, P>) -> Result<State<P>, Cause> {
     // Which hash it will be, the answer tells.
     let mut transcript = Transcript::start_both(turn.provider, HashAlgorithm::Sha256)?;
     opening.write(turn, &mut transcript, None)?;
+    turn.flight.seal_first_hello()?;
     Ok(State::AwaitServerHello(AwaitServerHello { opening, transcript }))
 }
 
@@ -45,7 +46,6 @@ impl<P: Provider> AwaitServerHello<P> {
     /// A ServerHello of either version, or a HelloRetryRequest.
     pub fn on(self, turn: &mut Turn<'_, P>, input: Input<'_>) -> Result<State<P>, Cause> {
         let message = input.expect(HandshakeType::ServerHello.wire(), Self::ID)?;
-        turn.flight.answered();
         let hello = match ServerHelloOrRetry::decode(message.body)? {
             ServerHelloOrRetry::Retry(retry) => return self.retry(turn, &retry, message),
             ServerHelloOrRetry::Hello(hello) => hello,

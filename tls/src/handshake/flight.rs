@@ -43,9 +43,11 @@ impl<'a, P: Provider> Flight<'a, P> {
         self.write.limit(limits);
     }
 
-    /// The first hello was answered: records from here are of version 0x0303.
-    pub fn answered(&mut self) {
-        self.write.answered();
+    /// Seals what was gathered, a client's first hello: records from here are of version 0x0303.
+    pub fn seal_first_hello(&mut self) -> Result<(), Cause> {
+        self.seal()?;
+        self.write.said_hello();
+        Ok(())
     }
 
     /// Seals what was gathered, and everything after it under `keys`.

@@ -35,8 +35,8 @@ impl<P: Provider> WriteHalf<P> {
         half
     }
 
-    /// The first hello was answered: from here every record is of version 0x0303.
-    pub fn answered(&mut self) {
+    /// The first hello is sealed: from here every record is of version 0x0303, an alert before any answer too (RFC 8446 §5.1).
+    pub fn said_hello(&mut self) {
         self.version = VERSION;
     }
 
