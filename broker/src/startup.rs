@@ -2,8 +2,11 @@
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::path::Path;
 
-use crate::config::{Config, Flush};
+use crate::config::tls::Keystore;
+use crate::config::{Config, Flush, Listener, Protocol};
+use crate::tls_setup::Development;
 
 /// The lines that a starting broker writes.
 ///
@@ -54,24 +57,55 @@ pub fn tell(config: &Config, bound: &[SocketAddr], budget: &[(&str, u64, &str)])
     for line in lines(config, bound, budget) {
         log::info!(target: "skerry", "{line}");
     }
-    if let (false, Some(address)) = (config.from_file, bound.first()) {
+    let of = |protocol: Protocol| {
+        let mut both = config.listeners.iter().zip(bound);
+        both.find(|(listener, _)| listener.protocol == protocol)
+    };
+    if let (false, Some((_, address))) = (config.from_file, of(Protocol::Plaintext)) {
         let program = std::env::args().next().unwrap_or_else(|| "skerry".into());
-        eprintln!("{}", invitation(&program, *address));
+        eprint!("{}", invitation(&program, *address));
     }
+    let is_made = |listener: &Listener| {
+        let tls = listener.tls.as_deref();
+        tls.is_some_and(|tls| tls.keystore == Keystore::Development)
+    };
+    if let Some((_, address)) = of(Protocol::Ssl).filter(|(listener, _)| is_made(listener)) {
+        eprint!("{}", invitation_over_tls(*address, &Development::ca(&config.data_dir)));
+    }
+}
+
+/// An address as somebody on this machine connects to it.
+fn reached(address: SocketAddr) -> String {
+    match address {
+        a if a.ip().is_unspecified() => format!("127.0.0.1:{}", a.port()),
+        a => a.to_string(),
+    }
+}
+
+/// Settings of clients that trust the development CA, to paste.
+fn invitation_over_tls(address: SocketAddr, ca: &Path) -> String {
+    let (server, ca) = (reached(address), ca.display());
+    format!(
+        "\nOver TLS, with certificates that were made for trying it out. kcat:\n\n    \
+         kcat -b {server} -X security.protocol=ssl -X ssl.ca.location={ca} -t demo -C -o beginning -e\n\n\
+         Java, in client.properties:\n\n    \
+         bootstrap.servers={server}\n    \
+         security.protocol=SSL\n    \
+         ssl.truststore.type=PEM\n    \
+         ssl.truststore.location={ca}\n\n\
+         Python, with kafka-python and with confluent-kafka:\n\n    \
+         KafkaProducer(bootstrap_servers=\"{server}\", security_protocol=\"SSL\", ssl_cafile=\"{ca}\")\n    \
+         Producer({{\"bootstrap.servers\": \"{server}\", \"security.protocol\": \"ssl\", \"ssl.ca.location\": \"{ca}\"}})\n"
+    )
 }
 
 /// Commands to paste into another terminal.
 fn invitation(program: &str, address: SocketAddr) -> String {
-    let server = match address {
-        a if a.to_string() == "127.0.0.1:9092" => String::new(),
-        a if a.ip().is_unspecified() => format!(" --bootstrap-server 127.0.0.1:{}", a.port()),
-        a => format!(" --bootstrap-server {a}"),
+    let kcat = reached(address);
+    let server = match address.to_string().as_str() {
+        "127.0.0.1:9092" => String::new(),
+        _ => format!(" --bootstrap-server {kcat}"),
     };
-    let kcat = server
-        .rsplit(' ')
-        .next()
-        .filter(|s| !s.is_empty())
-        .unwrap_or("127.0.0.1:9092");
     format!(
         "\nTry it from another terminal:\n\n    \
          echo hello | {program} produce demo{server}\n    \
@@ -135,6 +169,18 @@ mod tests {
                 "listening on OUT://[::1]:9093; clients are told edge.local:19093",
             ]
         );
+    }
+
+    #[test]
+    fn clients_over_tls_are_told_the_ca() {
+        let told = invitation_over_tls("0.0.0.0:9093".parse().unwrap(), Path::new("/data/tls/ca.pem"));
+        for line in [
+            "    kcat -b 127.0.0.1:9093 -X security.protocol=ssl -X ssl.ca.location=/data/tls/ca.pem -t demo -C -o beginning -e",
+            "    ssl.truststore.location=/data/tls/ca.pem",
+            "    KafkaProducer(bootstrap_servers=\"127.0.0.1:9093\", security_protocol=\"SSL\", ssl_cafile=\"/data/tls/ca.pem\")",
+        ] {
+            assert!(told.lines().any(|told| told == line), "{told}");
+        }
     }
 
     #[test]
