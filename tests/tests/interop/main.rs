@@ -7,6 +7,7 @@
 
 mod clients;
 mod group;
+mod stores;
 
 use std::process::Command;
 
