@@ -49,7 +49,7 @@ fn refused_once<S: Signatures>(signatures: S, mbedtls: &Mbedtls) {
 
 #[test]
 fn a_full_arena_refuses_this_verification_only() {
-    arena::start(arena::DEFAULT_BYTES).unwrap();
+    arena::start(128 << 10).unwrap();
     let mbedtls = Mbedtls::new().unwrap();
     refused_once(ByMbedtls, &mbedtls);
     refused_once(ByProvider(&mbedtls), &mbedtls);

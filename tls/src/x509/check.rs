@@ -185,7 +185,10 @@ pub fn chain(
     for (index, pair) in read.windows(2).enumerate() {
         let [child, next] = pair else { continue };
         if !child.may_be_of(next) {
-            let is_elsewhere = read.iter().skip(index).any(|other| child.may_be_of(other));
+            let is_elsewhere = read
+                .iter()
+                .enumerate()
+                .any(|(place, other)| place != index && child.may_be_of(other));
             findings.push(if is_elsewhere {
                 Finding::Disordered(child.subject.to_string())
             } else {
