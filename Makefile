@@ -8,7 +8,7 @@ ARGS ?=
 NAME ?=
 # How long each fuzz target runs, and which.
 FUZZ_SECONDS ?= 30
-FUZZ_TARGETS ?= request response batch frame recovery tls_message tls_record tls_server tls_client keystore
+FUZZ_TARGETS ?= request response batch frame recovery tls_message tls_record tls_server tls_client keystore tls_certificate
 
 run:
 	tests/setup.sh run

@@ -80,7 +80,7 @@ impl Demands<'_> {
             if !has_usage {
                 return Err(Cause::CertificateUsage);
             }
-        } else if !has_usage || !certificate.is_ca() {
+        } else if !has_usage || !(certificate.is_ca() || self.profile.takes_as_ca(certificate, place)) {
             return Err(Cause::CertificateChain(Rule::Issuer));
         }
         if !has_purpose {

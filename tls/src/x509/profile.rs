@@ -11,7 +11,8 @@ pub enum Profile {
     /// 3; serial numbers over zero of at most 20 octets; subject and authority key identifiers; critical basic constraints; a leaf that is
     /// no CA and says so consistently; host names without underscores; no purpose `any`.
     Strict,
-    /// Certificates as the tools of private CAs write them (`openssl x509 -req` without extensions, `keytool -gencert`): none of that.
+    /// Certificates as the tools of private CAs write them (`openssl x509 -req` without extensions, `keytool -gencert`): none of that. A
+    /// trust anchor of version 1 that issued itself is taken for a CA, since that version cannot say so.
     #[default]
     Private,
 }
@@ -28,6 +29,12 @@ pub enum Place {
 }
 
 impl Profile {
+    /// Whether a certificate is a CA's though it does not say so.
+    #[must_use]
+    pub fn takes_as_ca(self, certificate: &Certificate<'_>, place: Place) -> bool {
+        self == Self::Private && place == Place::Anchor && certificate.version == 1 && certificate.is_self_issued()
+    }
+
     /// Whether a certificate is as the profile asks.
     #[must_use]
     pub fn admits(self, certificate: &Certificate<'_>, place: Place) -> bool {

@@ -219,7 +219,12 @@ fn each_cause_is_told_of_the_certificate_at_fault() {
             })
         };
         assert_eq!(middle_is(version_1), refused(Cause::CertificateChain(Rule::Issuer), 1));
-        assert!(leaf_is(version_1).is_ok());
+        assert!(leaf_is(version_1).is_ok() && root_is(version_1).is_ok());
+        let version_1_of_another = version_1(Made::ca("root", 1, &Made::root("above", 9)));
+        assert_eq!(
+            ask(&version_1_of_another, &middle, &leaf),
+            refused(Cause::CertificateChain(Rule::Issuer), 1)
+        );
 
         let critical = |made: Made| made.with(&[0x2b, 6, 1, 4, 1, 0x84, 0x59, 1], true, [5, 0].into());
         assert_eq!(leaf_is(critical), refused(Cause::CertificateChain(Rule::Critical), 0));
@@ -425,6 +430,12 @@ fn the_strict_profile_asks_more() {
         extended(&[ExtendedKeyUsage::SERVER_AUTH]),
     );
     both(&purposed, &middle, &leaf, 1);
+    let version_1 = root.clone().but(|made| {
+        made.version = 1;
+        made.extensions.clear();
+    });
+    assert_eq!(ask(&version_1, &middle, &leaf, Profile::Private), Ok(()));
+    assert!(ask(&version_1, &middle, &leaf, Profile::Strict).is_err());
     // A CA without a name is nobody's issuer by name but that of one without an issuer.
     let nobody = middle.clone().but(|made| made.subject = sequence(&[]));
     assert!(ask(&root, &nobody, &Made::leaf(3, &nobody), Profile::Private).is_err());
