@@ -243,6 +243,8 @@ fn takes_value(name: &str) -> bool {
         "-expect-peer-signature-algorithm",
         "-expect-peer-verify-pref",
         "-expect-server-name",
+        "-expect-early-data-reason",
+        "-expect-total-renegotiations",
     ];
     NAMES.contains(&name)
 }
@@ -304,6 +306,9 @@ fn set(setting: &mut Setting, name: &str, value: &str) -> Result<(), Wrong> {
         "-use-old-client-cert-callback" | "-use-early-callback" => {}
         "-expect-verify-result" | "-expect-no-session-id" | "-expect-cipher-no-aes" => {}
         "-renegotiate-ignore" | "-server-preference" => {}
+        "-install-ddos-callback" => {}
+        "-expect-early-data-reason" if value == "disabled" => {}
+        "-expect-total-renegotiations" if value == "0" => {}
         _ => return Err(Wrong::Unimplemented(name.into())),
     }
     Ok(())
