@@ -1,70 +1,101 @@
 //! A TLS client for trying servers: connects, shakes hands, sends a line, says what was agreed on.
 //!
-//! ```text
-//! tls-client --connect HOST:PORT [--name DNS-NAME-OR-ADDRESS] [--ca FILE] [--cert CHAIN --key KEY]
-//!            [--min-version 1.2|1.3] [--max-version 1.2|1.3] [--suites IANA,IANA] [--groups x25519:p256] [--shares x25519:p256|none]
-//!            [--provider mbedtls|fast] [--connections N] [--no-resume] [--no-tickets] [--record-size-limit N]
-//!            [--send LINE] [--update-keys] [--timeout SECONDS]
-//! ```
-//!
-//! Without `--ca` any chain passes. Each of the N connections resumes the session of the one before it, when the server let it. Without
-//! `--send` nothing is sent, and the connection is closed once the handshake is over and a ticket had time to come. Each connection ends with
-//! one line of JSON; the exit status is 0 when every handshake succeeded.
+//! Each connection ends with one line of JSON on standard output; the exit status is 0 when every handshake succeeded.
 
-use std::io::{ErrorKind, Read, Write};
-use std::net::{IpAddr, Shutdown, TcpStream};
+mod common;
+
+use std::net::{IpAddr, TcpStream};
 use std::process::ExitCode;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
-use skerry_core::meter::Ticks;
-use skerry_core::time::Timestamp;
+use clap::Parser;
+use common::connection::{Connection, Got};
+use common::parse::{group, suite, version};
+use common::{Chosen, pem};
 use skerry_tls::cause::Cause;
 use skerry_tls::certificate::{ServerName, Verifier};
 use skerry_tls::config::{ClientConfig, Config, Identity};
-use skerry_tls::crypto::fast::Fast;
-use skerry_tls::crypto::{CryptoError, Provider, Random};
-use skerry_tls::notes::Notes;
+use skerry_tls::crypto::Provider as _;
+use skerry_tls::crypto::either::Choice;
 use skerry_tls::saved::{Keep, SessionSlot};
-use skerry_tls::session::{Context, Event, Out, Reassembly, Session};
 use skerry_tls::state::StateId;
 use skerry_tls::suite::{CipherSuite, Group, SignatureScheme, Version};
 use skerry_tls::testing::Accepting;
 use skerry_tls::x509::{ByMbedtls, Policy, TrustStore};
 
-/// What the command line says.
+/// Tries a TLS server.
+#[derive(Parser)]
+#[command(name = "tls-client")]
 struct Options {
+    /// The server.
+    #[arg(long, value_name = "HOST:PORT")]
     connect: String,
+    /// Who the server must be: a DNS name or an address. The host that is connected to, unless told.
+    #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    ca: Vec<Vec<u8>>,
-    chain: Vec<Vec<u8>>,
-    key: Option<Vec<u8>>,
-    versions: Vec<Version>,
-    suites: Vec<CipherSuite>,
+    /// CAs of the server's certificate, PEM. Without any, every chain passes.
+    #[arg(long, value_name = "FILE")]
+    ca: Option<String>,
+    /// Our certificate chain, PEM, leaf first.
+    #[arg(long, value_name = "CHAIN", requires = "key")]
+    cert: Option<String>,
+    /// Our private key, PEM.
+    #[arg(long, value_name = "KEY", requires = "cert")]
+    key: Option<String>,
+    /// The oldest version.
+    #[arg(long, value_name = "1.2|1.3", default_value = "1.2", value_parser = version)]
+    min_version: Version,
+    /// The newest version.
+    #[arg(long, value_name = "1.2|1.3", default_value = "1.3", value_parser = version)]
+    max_version: Version,
+    /// Groups, in order of preference.
+    #[arg(long, value_name = "x25519:p256", value_delimiter = ':', default_value = "x25519:p256", value_parser = group)]
     groups: Vec<Group>,
+    /// Groups to share in at once.
+    #[arg(long, value_name = "x25519:p256", value_delimiter = ':', default_value = "x25519", value_parser = group)]
     shares: Vec<Group>,
-    provider: String,
+    /// Shares nothing at once, which costs a HelloRetryRequest.
+    #[arg(long, conflicts_with = "shares")]
+    no_shares: bool,
+    /// Cipher suites by their IANA names, in order of preference.
+    #[arg(long, value_name = "IANA,IANA", value_delimiter = ',', value_parser = suite)]
+    suites: Vec<CipherSuite>,
+    /// Who does the cryptography.
+    #[arg(long, value_name = "mbedtls|fast", default_value_t = Choice::Auto)]
+    provider: Choice,
+    /// One after the other, each of which resumes the session of the one before it where it can.
+    #[arg(long, value_name = "N", default_value_t = 1)]
     connections: usize,
-    resume: bool,
-    tickets: bool,
+    /// Resumes nothing.
+    #[arg(long)]
+    no_resume: bool,
+    /// Wishes for no tickets.
+    #[arg(long)]
+    no_tickets: bool,
+    /// The record_size_limit to tell.
+    #[arg(long, value_name = "BYTES")]
     record_size_limit: Option<u16>,
+    /// A line to send; the answer's first line is waited for. Without one, the connection is closed once a ticket had time to come.
+    #[arg(long, value_name = "LINE")]
     send: Option<String>,
+    /// New keys before the line.
+    #[arg(long)]
     update_keys: bool,
-    timeout: Duration,
+    /// For a whole connection.
+    #[arg(long, value_name = "SECONDS", default_value_t = 5)]
+    timeout: u64,
 }
 
+/// For a ticket after the handshake, when nothing else is waited for.
+const TICKET: Duration = Duration::from_millis(200);
+/// For the end of the peer's stream after our last word, and what is taken of it.
+const FAREWELL: Duration = Duration::from_millis(500);
+const DRAIN_BYTES_MAX: usize = 1 << 20;
+/// A session and the longest ticket that is kept.
+const SLOT_BYTES: usize = 1 << 14;
+
 fn main() -> ExitCode {
-    let options = match options(std::env::args().skip(1)) {
-        Ok(options) => options,
-        Err(why) => {
-            eprintln!("tls-client: {why}");
-            return ExitCode::from(2);
-        }
-    };
-    let done = match options.provider.as_str() {
-        "fast" => run(&Fast, &options),
-        other => Err(format!("no provider {other}")),
-    };
-    match done {
+    match run(&Options::parse()) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(why) => {
@@ -74,403 +105,193 @@ fn main() -> ExitCode {
     }
 }
 
-fn options(mut arguments: impl Iterator<Item = String>) -> Result<Options, String> {
-    let mut options = Options {
-        connect: String::new(),
-        name: None,
-        ca: Vec::new(),
-        chain: Vec::new(),
-        key: None,
-        versions: vec![Version::Tls13, Version::Tls12],
-        suites: CipherSuite::ALL.to_vec(),
-        groups: Group::ALL.to_vec(),
-        shares: vec![Group::X25519],
-        provider: "fast".into(),
-        connections: 1,
-        resume: true,
-        tickets: true,
-        record_size_limit: None,
-        send: None,
-        update_keys: false,
-        timeout: Duration::from_secs(5),
-    };
-    while let Some(flag) = arguments.next() {
-        let mut value = || arguments.next().ok_or(format!("{flag} wants a value"));
-        match flag.as_str() {
-            "--connect" => options.connect = value()?,
-            "--name" => options.name = Some(value()?),
-            "--ca" => options.ca = pem(&value()?, "CERTIFICATE")?,
-            "--cert" => options.chain = pem(&value()?, "CERTIFICATE")?,
-            "--key" => options.key = pem(&value()?, "PRIVATE KEY")?.into_iter().next(),
-            "--min-version" => {
-                let least = version(&value()?)?;
-                options.versions.retain(|version| *version >= least);
-            }
-            "--max-version" => {
-                let most = version(&value()?)?;
-                options.versions.retain(|version| *version <= most);
-            }
-            "--suites" => options.suites = value()?.split(',').map(suite).collect::<Result<_, _>>()?,
-            "--groups" => options.groups = groups(&value()?)?,
-            "--shares" => options.shares = groups(&value()?)?,
-            "--provider" => options.provider = value()?,
-            "--connections" => options.connections = number(&value()?)?,
-            "--no-resume" => options.resume = false,
-            "--no-tickets" => options.tickets = false,
-            "--record-size-limit" => options.record_size_limit = Some(number(&value()?)?),
-            "--send" => options.send = Some(value()?),
-            "--update-keys" => options.update_keys = true,
-            "--timeout" => options.timeout = Duration::from_secs(number(&value()?)?),
-            _ => return Err(format!("unknown argument {flag}")),
-        }
-    }
-    if options.connect.is_empty() {
-        return Err("--connect HOST:PORT is missing".into());
-    }
-    Ok(options)
-}
-
-fn number<N: std::str::FromStr>(text: &str) -> Result<N, String> {
-    text.parse().map_err(|_| format!("{text} is no number here"))
-}
-
-fn version(text: &str) -> Result<Version, String> {
-    match text {
-        "1.2" => Ok(Version::Tls12),
-        "1.3" => Ok(Version::Tls13),
-        _ => Err(format!("no version {text}")),
-    }
-}
-
-fn suite(text: &str) -> Result<CipherSuite, String> {
-    let suite = CipherSuite::ALL.iter().find(|suite| suite.name() == text);
-    suite.copied().ok_or(format!("no suite {text}"))
-}
-
-fn groups(text: &str) -> Result<Vec<Group>, String> {
-    let group = |name: &str| match name {
-        "x25519" => Ok(Group::X25519),
-        "p256" | "P-256" | "secp256r1" => Ok(Group::Secp256r1),
-        _ => Err(format!("no group {name}")),
-    };
-    if text == "none" {
-        Ok(Vec::new())
-    } else {
-        text.split(':').map(group).collect()
-    }
-}
-
-/// What stands between lines that name `label`, each decoded.
-fn pem(path: &str, label: &str) -> Result<Vec<Vec<u8>>, String> {
-    let text = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
-    let (begin, end) = (format!("-----BEGIN {label}-----"), format!("-----END {label}-----"));
-    let mut blocks = Vec::new();
-    let mut rest = text.as_str();
-    while let Some((_, after)) = rest.split_once(&begin) {
-        let (block, after) = after.split_once(&end).ok_or(format!("{path}: no end of {label}"))?;
-        blocks.push(base64(block).ok_or(format!("{path}: no base64"))?);
-        rest = after;
-    }
-    if blocks.is_empty() {
-        Err(format!("{path}: no {label}"))
-    } else {
-        Ok(blocks)
-    }
-}
-
-fn base64(text: &str) -> Option<Vec<u8>> {
-    let (mut bytes, mut bits, mut count) = (Vec::new(), 0_u32, 0);
-    for byte in text.bytes().filter(|byte| !byte.is_ascii_whitespace() && *byte != b'=') {
-        let value = match byte {
-            b'A'..=b'Z' => byte - b'A',
-            b'a'..=b'z' => byte - b'a' + 26,
-            b'0'..=b'9' => byte - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            _ => return None,
-        };
-        bits = bits << 6 | u32::from(value);
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            bytes.push((bits >> count) as u8);
-        }
-    }
-    Some(bytes)
-}
-
-/// The system's randomness.
-struct SystemRandom;
-
-impl Random for SystemRandom {
-    fn fill(&mut self, out: &mut [u8]) -> Result<(), CryptoError> {
-        let file = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(out));
-        file.map_err(|_| CryptoError::Failed)
-    }
-}
-
-/// Whether every handshake succeeded.
-fn run<P: Provider>(provider: &P, options: &Options) -> Result<bool, String> {
-    let anchors: Vec<&[u8]> = options.ca.iter().map(Vec::as_slice).collect();
+/// Whether every connection did what was asked.
+fn run(options: &Options) -> Result<bool, String> {
+    let provider = common::provider(options.provider)?;
+    let anchors = options
+        .ca
+        .as_deref()
+        .map(pem::certificates)
+        .transpose()?
+        .unwrap_or_default();
+    let anchors: Vec<&[u8]> = anchors.iter().map(Vec::as_slice).collect();
     let (store, warnings) = TrustStore::new(&anchors, Policy::default(), ByMbedtls);
     for warning in warnings {
-        eprintln!(
-            "tls-client: anchor {} is left out: {}",
-            warning.index,
-            warning.cause.id()
-        );
+        eprintln!("tls-client: CA {} is left out: {}", warning.index, warning.cause.id());
     }
     let any = Accepting::default();
-    let verifier: &dyn Verifier = if options.ca.is_empty() { &any } else { &store };
+    let verifier: &dyn Verifier = if options.ca.is_some() { &store } else { &any };
 
     let host = options.connect.rsplit_once(':').map_or("", |(host, _)| host);
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    let name = options.name.as_deref().unwrap_or(host);
+    let name = options.name.as_deref().unwrap_or(host.trim_matches(['[', ']']));
     let name = name.parse::<IpAddr>().map_or(ServerName::Dns(name), ServerName::Ip);
 
-    let chain: Vec<&[u8]> = options.chain.iter().map(Vec::as_slice).collect();
-    let key = options.key.as_deref().map(|key| provider.signing_key(key));
-    let key = key.transpose().map_err(|error| format!("the key: {error:?}"))?;
+    let chain = options
+        .cert
+        .as_deref()
+        .map(pem::certificates)
+        .transpose()?
+        .unwrap_or_default();
+    let chain: Vec<&[u8]> = chain.iter().map(Vec::as_slice).collect();
+    let key = options.key.as_deref().map(pem::private_key).transpose()?;
+    let key = key.map(|key| provider.signing_key(&key)).transpose();
+    let key = key.map_err(|error| format!("the key: {error:?}"))?;
     let identity = key.as_ref().map(|key| Identity { chain: &chain, key });
 
-    let mut slots = [vec![0; 1 << 14], vec![0; 1 << 14]];
+    let versions = [Version::Tls13, Version::Tls12].into_iter();
+    let versions: Vec<_> = versions
+        .filter(|it| (options.min_version..=options.max_version).contains(it))
+        .collect();
+    let suites = if options.suites.is_empty() {
+        CipherSuite::ALL
+    } else {
+        &options.suites
+    };
+    let mut slots = [vec![0; SLOT_BYTES], vec![0; SLOT_BYTES]];
     let (mut resume, mut succeeded) = (Vec::new(), true);
     for number in 0..options.connections {
         let config = ClientConfig {
-            versions: &options.versions,
-            suites: &options.suites,
+            versions: &versions,
+            suites,
             groups: &options.groups,
-            shares: &options.shares,
+            shares: if options.no_shares { &[] } else { &options.shares },
             identity: identity.as_ref(),
             resume: &resume,
-            tickets: options.tickets,
+            tickets: !options.no_tickets,
             record_size_limit: options.record_size_limit,
             ..ClientConfig::new(verifier, Some(name))
         };
         let mut slot = SessionSlot::new(&mut slots[number % 2]);
-        let mut connection = Connection::new(provider, &config, &mut slot);
-        let ended = connection.run(options);
-        println!("{}", connection.report(number, &ended));
-        succeeded &= ended.is_ok();
-        drop(connection);
-        resume = if options.resume {
-            slot.bytes().to_vec()
-        } else {
-            Vec::new()
-        };
+        let ended = connect(options, &provider, &config, &mut slot)?;
+        println!("{}", ended.report(number, &provider));
+        succeeded &= ended.cause.is_none();
+        let is_resumed_12 = ended.is_resumed_12();
+        drop(ended);
+        // A TLS 1.2 session may be resumed again by the same name; a TLS 1.3 ticket is used once (RFC 8446 §C.4).
+        if options.no_resume {
+            resume.clear();
+        } else if !slot.bytes().is_empty() || !is_resumed_12 {
+            resume = slot.bytes().to_vec();
+        }
     }
     Ok(succeeded)
 }
 
-/// What ended a connection before its time.
-enum Ended {
-    /// The engine said so.
-    Tls(Cause),
-    /// The socket did.
-    Socket(std::io::Error),
-}
-
-impl From<Cause> for Ended {
-    fn from(cause: Cause) -> Self {
-        Self::Tls(cause)
-    }
-}
-
-impl From<std::io::Error> for Ended {
-    fn from(error: std::io::Error) -> Self {
-        Self::Socket(error)
-    }
-}
-
-/// One connection, and what its session is lent.
-struct Connection<'a, P: Provider> {
-    provider: &'a P,
-    config: &'a ClientConfig<'a, P>,
-    keep: &'a mut dyn Keep,
-    session: Option<Session<P>>,
-    /// Whole lines, and what came of the last.
+/// What is left of a connection.
+struct Ended<'a> {
+    connection: Connection<'a>,
     received: Vec<u8>,
     is_closed: bool,
-    notes: Notes,
-    message: Vec<u8>,
-    message_bytes: usize,
-    scratch: Vec<u8>,
-    out: Vec<u8>,
-    out_bytes: usize,
+    cause: Option<Cause>,
 }
 
-impl<'a, P: Provider> Connection<'a, P> {
-    fn new(provider: &'a P, config: &'a ClientConfig<'a, P>, keep: &'a mut dyn Keep) -> Self {
-        Self {
-            provider,
-            config,
-            keep,
-            session: None,
-            received: Vec::new(),
-            is_closed: false,
-            notes: Notes::default(),
-            message: vec![0; 1 << 16],
-            message_bytes: 0,
-            scratch: vec![0; 1 << 16],
-            out: vec![0; 1 << 17],
-            out_bytes: 0,
-        }
-    }
-
-    /// Connects, shakes hands, sends and receives what the command line says, and closes.
-    fn run(&mut self, options: &Options) -> Result<(), Ended> {
-        let mut stream = TcpStream::connect(&options.connect)?;
+/// Connects, shakes hands, sends and receives what the command line says, and closes.
+fn connect<'a>(
+    options: &Options,
+    provider: &'a Chosen,
+    config: &'a ClientConfig<'a, Chosen>,
+    keep: &'a mut dyn Keep,
+) -> Result<Ended<'a>, String> {
+    let stream = TcpStream::connect(&options.connect).and_then(|stream| {
         stream.set_nodelay(true)?;
-        let mut session = self.lend(|cx| Session::client(cx))?;
-        let done = self.talk(&mut stream, &mut session, options);
-        session.close(&mut Out::new(&mut self.out, &mut self.out_bytes));
-        let flushed = self.flush(&mut stream);
-        self.session = Some(session);
-        done?;
-        flushed?;
-        // What the peer still sends is taken, so that no reset overtakes our last words.
-        let _ = stream.shutdown(Shutdown::Write);
-        let _ = stream.set_read_timeout(Some(Duration::from_millis(500)));
-        let mut rest = [0; 4096];
-        for _ in 0..64 {
-            if matches!(stream.read(&mut rest), Ok(0) | Err(_)) {
-                break;
-            }
-        }
-        Ok(())
+        // A step waits no longer than this, and deadlines are looked at between steps.
+        stream.set_read_timeout(Some(Duration::from_millis(20)))?;
+        Ok(stream)
+    });
+    let stream = stream.map_err(|error| format!("{}: {error}", options.connect))?;
+    let connection = Connection::new(provider, Config::Client(config), Some(keep), None, stream);
+    let mut ended = Ended {
+        connection: connection.map_err(|cause| format!("no hello: {}", cause.id()))?,
+        received: Vec::new(),
+        is_closed: false,
+        cause: None,
+    };
+    ended.cause = ended.talk(options).err();
+    let connection = &mut ended.connection;
+    connection.close();
+    connection.flush();
+    connection.half_close();
+    let (until, mut drained) = (Instant::now() + FAREWELL, 0);
+    while let Some(bytes) = connection.drain()
+        && Instant::now() < until
+        && drained < DRAIN_BYTES_MAX
+    {
+        drained += bytes;
     }
+    Ok(ended)
+}
 
-    fn talk(&mut self, stream: &mut TcpStream, session: &mut Session<P>, options: &Options) -> Result<(), Ended> {
-        let mut input = Vec::new();
-        let until = Instant::now() + options.timeout;
-        while session.state_id() != StateId::Connected {
-            self.take(stream, session, &mut input, until)?;
+impl Ended<'_> {
+    fn talk(&mut self, options: &Options) -> Result<(), Cause> {
+        let until = Instant::now() + Duration::from_secs(options.timeout);
+        while self.connection.session.state_id() != StateId::Connected {
+            self.step(until)?;
         }
         let Some(line) = &options.send else {
-            // A ticket comes after the handshake, if one does.
-            let until = Instant::now() + Duration::from_millis(200);
-            return match self.take(stream, session, &mut input, until) {
-                Err(Ended::Socket(error)) if error.kind() == ErrorKind::WouldBlock => Ok(()),
-                other => other,
-            };
+            let until = Instant::now() + TICKET;
+            while Instant::now() < until && !self.is_closed {
+                self.step(until + TICKET)?;
+            }
+            return Ok(());
         };
         if options.update_keys {
-            self.lend(|cx| session.update_keys(cx))?;
+            self.connection.update_keys()?;
         }
-        for content in format!("{line}\n").as_bytes().chunks(session.content_max()) {
-            let (before, _) = session.overhead();
-            let slot = &mut self.out[self.out_bytes..];
-            slot[before..before + content.len()].copy_from_slice(content);
-            self.out_bytes += session.seal(slot, content.len())?;
-        }
+        self.connection.send(format!("{line}\n").as_bytes())?;
         while !self.is_closed && !self.received.contains(&b'\n') {
-            self.take(stream, session, &mut input, until)?;
+            self.step(until)?;
         }
         Ok(())
     }
 
-    /// Sends what waits, and takes what comes.
-    fn take(
-        &mut self,
-        stream: &mut TcpStream,
-        session: &mut Session<P>,
-        input: &mut Vec<u8>,
-        until: Instant,
-    ) -> Result<(), Ended> {
-        self.flush(stream)?;
-        let left = until.saturating_duration_since(Instant::now());
-        stream.set_read_timeout(Some(left.max(Duration::from_millis(1))))?;
-        let mut bytes = [0; 1 << 14];
-        match stream.read(&mut bytes)? {
-            0 if session.state_id() == StateId::Connected => self.is_closed = true,
-            0 => return Err(Cause::Closed(session.state_id()).into()),
-            count => input.extend_from_slice(&bytes[..count]),
+    fn step(&mut self, until: Instant) -> Result<(), Cause> {
+        match self.connection.step()? {
+            Got::Data(data) => self.received.extend(data),
+            Got::CloseNotify | Got::End => self.is_closed = true,
+            Got::Wait | Got::Progress | Got::Connected => {}
         }
-        loop {
-            let mut data = Vec::new();
-            let (consumed, is_closed, is_whole) = self.lend(|cx| {
-                let received = session.receive(cx, input)?;
-                let mut ends = (false, true);
-                match received.event {
-                    Event::Need(_) => ends.1 = false,
-                    Event::CloseNotify => ends.0 = true,
-                    Event::Data(bytes) => data.extend_from_slice(bytes),
-                    Event::Progress | Event::Connected | Event::DataInto(_) => {}
-                }
-                Ok::<_, Cause>((received.consumed, ends.0, ends.1))
-            })?;
-            input.drain(..consumed);
-            self.received.append(&mut data);
-            self.is_closed |= is_closed;
-            if !is_whole || is_closed {
-                return Ok(self.flush(stream)?);
-            }
+        if Instant::now() > until {
+            let state = self.connection.session.state_id();
+            return Err(self.connection.fail(Cause::Timeout(state)));
         }
+        Ok(())
     }
 
-    fn flush(&mut self, stream: &mut TcpStream) -> std::io::Result<()> {
-        stream.write_all(&self.out[..std::mem::take(&mut self.out_bytes)])
-    }
-
-    fn lend<T>(&mut self, call: impl FnOnce(&mut Context<'_, P>) -> T) -> T {
-        let start = Instant::now();
-        let ticks = || Ticks(start.elapsed().as_nanos() as u64);
-        let mut random = SystemRandom;
-        call(&mut Context {
-            provider: self.provider,
-            random: &mut random,
-            now: now(),
-            ticks: &ticks,
-            config: Config::Client(self.config),
-            message: Reassembly::new(&mut self.message, &mut self.message_bytes),
-            scratch: &mut self.scratch,
-            out: Out::new(&mut self.out, &mut self.out_bytes),
-            notes: &mut self.notes,
-            keep: Some(&mut *self.keep),
-        })
+    fn is_resumed_12(&self) -> bool {
+        self.connection.session.is_resumed() && self.connection.session.version() == Some(Version::Tls12)
     }
 
     /// What was agreed on, what came, what went wrong, as one line of JSON.
-    fn report(&self, number: usize, ended: &Result<(), Ended>) -> String {
-        let mut fields = vec![format!("\"connection\":{number}")];
-        let mut field = |name: &str, value: Option<&str>| {
-            let value = value.map_or("null".into(), |value| format!("\"{}\"", escaped(value)));
-            fields.push(format!("\"{name}\":{value}"));
-        };
-        field("provider", Some(self.provider.name()));
-        if let Some(session) = &self.session {
-            let agreed = session.agreed();
-            field("version", agreed.version.map(Version::name));
-            field("suite", agreed.suite.map(CipherSuite::name));
-            field("group", agreed.group.map(Group::name));
-            field("own_scheme", agreed.own_scheme.map(SignatureScheme::name));
-            field("peer_scheme", agreed.peer_scheme.map(SignatureScheme::name));
-            field("peer", agreed.peer.as_ref().map(|peer| peer.subject.as_str()));
-            field("state", Some(session.state_id().name()));
-            field("received", std::str::from_utf8(&self.received).ok());
-            for (name, value) in [
-                ("resumed", agreed.resumed),
-                ("retried", agreed.retried),
-                ("extended_master_secret", agreed.extended_master_secret),
-                ("closed", self.is_closed),
-            ] {
-                fields.push(format!("\"{name}\":{value}"));
-            }
-            fields.push(format!("\"content_max\":{}", session.content_max()));
-        }
-        match ended {
-            Ok(()) => {}
-            Err(Ended::Tls(cause)) => {
-                fields.push(format!("\"cause\":\"{}\"", cause.id()));
-                let alert = match cause {
-                    Cause::PeerAlert(alert) => Some(*alert),
-                    other => other.alert(),
-                };
-                let alert = alert.map_or("null".into(), |alert| format!("\"{}\"", alert.name()));
-                fields.push(format!("\"alert\":{alert}"));
-            }
-            Err(Ended::Socket(error)) => fields.push(format!("\"error\":\"{}\"", escaped(&error.to_string()))),
-        }
+    fn report(&self, number: usize, provider: &Chosen) -> String {
+        let (session, agreed) = (&self.connection.session, self.connection.session.agreed());
+        let text = |value: Option<&str>| value.map_or("null".into(), |value| format!("\"{}\"", escaped(value)));
+        let alert = self.cause.and_then(|cause| match cause {
+            Cause::PeerAlert(alert) => Some(alert),
+            other => other.alert(),
+        });
+        let fields = [
+            ("connection", number.to_string()),
+            ("provider", text(Some(provider.name()))),
+            ("version", text(agreed.version.map(Version::name))),
+            ("suite", text(agreed.suite.map(CipherSuite::name))),
+            ("group", text(agreed.group.map(Group::name))),
+            ("own_scheme", text(agreed.own_scheme.map(SignatureScheme::name))),
+            ("peer_scheme", text(agreed.peer_scheme.map(SignatureScheme::name))),
+            ("peer", text(agreed.peer.as_ref().map(|peer| peer.subject.as_str()))),
+            ("resumed", agreed.resumed.to_string()),
+            ("retried", agreed.retried.to_string()),
+            ("extended_master_secret", agreed.extended_master_secret.to_string()),
+            ("content_max", session.content_max().to_string()),
+            ("state", text(Some(session.state_id().name()))),
+            ("received", text(std::str::from_utf8(&self.received).ok())),
+            ("closed", self.is_closed.to_string()),
+            ("cause", text(self.cause.map(Cause::id))),
+            ("alert", text(alert.map(|alert| alert.name()))),
+        ];
+        let fields: Vec<_> = fields
+            .iter()
+            .map(|(name, value)| format!("\"{name}\":{value}"))
+            .collect();
         format!("{{{}}}", fields.join(","))
     }
 }
@@ -486,9 +307,4 @@ fn escaped(text: &str) -> String {
         }
     }
     out
-}
-
-fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Timestamp(since.as_millis() as i64)
 }

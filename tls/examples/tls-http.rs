@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use clap::Parser;
 use common::connection::{Connection, Got};
+use common::parse::{group, suite, version};
 use common::{Chosen, pem};
 use skerry_tls::cause::{Cause, Met};
 use skerry_tls::certificate::Verifier;
@@ -108,30 +109,6 @@ fn client_auth(text: &str) -> Result<ClientAuth, String> {
         "required" => Ok(ClientAuth::Required),
         _ => Err("none, requested or required".into()),
     }
-}
-
-fn version(text: &str) -> Result<Version, String> {
-    match text {
-        "1.2" => Ok(Version::Tls12),
-        "1.3" => Ok(Version::Tls13),
-        _ => Err("1.2 or 1.3".into()),
-    }
-}
-
-fn group(text: &str) -> Result<Group, String> {
-    match text.to_ascii_lowercase().as_str() {
-        "x25519" => Ok(Group::X25519),
-        "p256" | "p-256" | "secp256r1" | "prime256v1" => Ok(Group::Secp256r1),
-        _ => Err("x25519 or p256".into()),
-    }
-}
-
-fn suite(text: &str) -> Result<CipherSuite, String> {
-    let suite = CipherSuite::ALL.iter().find(|suite| suite.name() == text);
-    suite.copied().ok_or_else(|| {
-        let names: Vec<_> = CipherSuite::ALL.iter().map(|suite| suite.name()).collect();
-        format!("one of {}", names.join(", "))
-    })
 }
 
 fn run(options: &Options) -> Result<(), String> {

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each program uses a part")]
 
 pub mod connection;
+pub mod parse;
 pub mod pem;
 
 use std::time::{SystemTime, UNIX_EPOCH};
