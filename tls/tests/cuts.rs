@@ -60,6 +60,13 @@ fn toy_at_each_byte() {
     cut(&Toy, 1, 300);
 }
 
+#[cfg(feature = "mbedtls")]
+#[test]
+fn mbedtls_at_some_bytes() {
+    let provider = skerry_tls::crypto::mbedtls::Mbedtls::new().expect("mbedtls");
+    cut(&provider, 97, 5);
+}
+
 #[cfg(feature = "fast")]
 #[test]
 fn fast_at_some_bytes() {

@@ -173,6 +173,13 @@ fn fast() {
     flip(&skerry_tls::crypto::fast::Fast, 1);
 }
 
+#[cfg(feature = "mbedtls")]
+#[test]
+fn mbedtls() {
+    let provider = skerry_tls::crypto::mbedtls::Mbedtls::new().expect("mbedtls");
+    flip(&provider, 41);
+}
+
 /// Nothing hides or proves anything here, so that changes get far. What they must not do is hang, or panic, or be our fault.
 #[test]
 fn toy() {

@@ -110,6 +110,12 @@ fn fast() {
     every_kind(&skerry_tls::crypto::fast::Fast);
 }
 
+#[cfg(feature = "mbedtls")]
+#[test]
+fn mbedtls() {
+    every_kind(&skerry_tls::crypto::mbedtls::Mbedtls::new().expect("mbedtls"));
+}
+
 #[test]
 fn toy() {
     every_kind(&skerry_tls::testing::Toy);
