@@ -112,3 +112,97 @@ fn seal_into<P: Provider>(
     out.commit(bytes);
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+    use crate::crypto::{AeadAlgorithm, TAG_BYTES};
+    use crate::testing::Toy;
+
+    fn keys() -> TrafficKeys<Toy> {
+        TrafficKeys::tls13(&Toy, AeadAlgorithm::Aes128Gcm, &[0; 16], [0; 12]).unwrap()
+    }
+
+    /// What a flight leaves in `room` bytes: outer types and fragments.
+    fn sent(
+        room: usize,
+        is_closed: bool,
+        run: impl FnOnce(&mut Flight<'_, Toy>) -> Result<(), Cause>,
+    ) -> (Result<(), Cause>, Vec<(u8, Vec<u8>)>) {
+        let (mut write, mut pending, mut out, mut filled) = (WriteHalf::plain(), [0; 256], [0; 1024], 0);
+        let lent = Out::new(&mut out[..room], &mut filled);
+        let mut flight = Flight::new(&mut write, &mut pending, lent, is_closed);
+        let outcome = run(&mut flight).and_then(|()| flight.seal());
+        let mut records = Vec::new();
+        let mut rest = &out[..filled];
+        while let [kind, 3, 3, high, low, after @ ..] = rest {
+            let (fragment, after) = after.split_at(usize::from(u16::from_be_bytes([*high, *low])));
+            records.push((*kind, fragment.to_vec()));
+            rest = after;
+        }
+        assert!(rest.is_empty());
+        (outcome, records)
+    }
+
+    fn add(flight: &mut Flight<'_, Toy>, message: &[u8]) -> Result<(), Cause> {
+        let raw = flight.add(|spare| Writer::fill(spare, |w| w.bytes(message)))?;
+        assert_eq!(raw, message);
+        Ok(())
+    }
+
+    #[test]
+    fn messages_share_a_record_until_keys_change() {
+        let (outcome, records) = sent(1024, false, |flight| {
+            add(flight, b"one")?;
+            add(flight, b"two")?;
+            flight.change_cipher_spec()?;
+            flight.install(keys())?;
+            add(flight, b"three")?;
+            add(flight, b"four")?;
+            flight.install(keys())
+        });
+        assert_eq!(outcome, Ok(()));
+        assert_eq!(records[0], (22, b"onetwo".to_vec()));
+        assert_eq!(records[1], (20, [1].to_vec()));
+        assert_eq!((records[2].0, &records[2].1[..10]), (23, &b"threefour\x16"[..]));
+        assert_eq!(records.len(), 3);
+    }
+
+    #[test]
+    fn no_record_is_longer_than_the_peer_takes() {
+        let (outcome, records) = sent(1024, false, |flight| {
+            flight.install(keys())?;
+            flight.limit(SizeLimits::NONE.with_record_size_limit(64));
+            add(flight, &[7; 150])
+        });
+        assert_eq!(outcome, Ok(()));
+        let lengths: Vec<usize> = records.iter().map(|(_, fragment)| fragment.len() - TAG_BYTES).collect();
+        assert_eq!(lengths, [64, 64, 25], "the type counts");
+    }
+
+    #[test]
+    fn when_full_it_says_so_and_no_half_record_is_left() {
+        for room in 0..5 + 100 {
+            let (outcome, records) = sent(room, false, |flight| add(flight, &[7; 100]));
+            assert_eq!((outcome, records.len()), (Err(Cause::Internal), 0), "{room}");
+        }
+        let (outcome, _) = sent(1024, false, |flight| {
+            add(flight, &[7; 200])?;
+            add(flight, &[7; 57])
+        });
+        assert_eq!(outcome, Err(Cause::Internal), "the plaintext has bounds too");
+    }
+
+    #[test]
+    fn after_a_close_nothing_leaves() {
+        let (outcome, records) = sent(1024, true, |flight| {
+            add(flight, b"one")?;
+            flight.change_cipher_spec()?;
+            flight.warn(Alert::NoRenegotiation)?;
+            flight.install(keys())
+        });
+        assert_eq!((outcome, records.len()), (Ok(()), 0));
+    }
+}

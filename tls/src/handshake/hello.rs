@@ -260,3 +260,102 @@ fn lists_curve(hello: &ClientHello<'_>, kind: KeyKind) -> bool {
     };
     hello.supported_groups.is_none_or(|groups| groups.contains(curve))
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+    use crate::testing::{Toy, ToyKey};
+
+    #[test]
+    fn names_are_names_or_nothing() {
+        let name = |bytes: &[u8]| legal_name::<255>(bytes);
+        for legal in ["broker.example", "kafka_1", "a-b.C", "127.0.0.1"] {
+            assert_eq!(name(legal.as_bytes()).as_deref(), Some(legal));
+        }
+        for not in [&b"a b"[..], b"a\0", b"\xff\xfe", b"a\n", "ä".as_bytes(), &[b'a'; 256]] {
+            assert_eq!(name(not), None);
+        }
+    }
+
+    fn wire(list: &[u16]) -> Vec<[u8; 2]> {
+        list.iter().map(|value| value.to_be_bytes()).collect()
+    }
+
+    /// What TLS 1.2 is agreed on with a client that lists this: suite, the signing key, scheme.
+    fn choose_12(
+        suites: &[u16],
+        groups: Option<&[u16]>,
+        schemes: Option<&[u16]>,
+        formats: Option<&[u8]>,
+    ) -> Result<(u16, KeyKind, u16), Cause> {
+        let keys = [KeyKind::P384, KeyKind::P256, KeyKind::Rsa(2048)].map(ToyKey);
+        let identities = keys.each_ref().map(|key| Identity { chain: &[], key });
+        let config = ServerConfig::<Toy>::new(&identities);
+        let (suites, groups, schemes) = (wire(suites), groups.map(wire), schemes.map(wire));
+        let hello = ClientHello {
+            supported_groups: groups.as_deref().map(U16List::new),
+            signature_algorithms: schemes.as_deref().map(U16List::new),
+            ec_point_formats: formats,
+            ..ClientHello::bare(0x0303, &[0; 32], &[], U16List::new(&suites))
+        };
+        Terms12::choose(&config, &hello)
+            .map(|terms| (terms.suite as u16, terms.identity.key.kind(), terms.scheme as u16))
+    }
+
+    const ECDSA: u16 = 0xc02b;
+    const RSA: u16 = 0xc02f;
+    const X25519: u16 = 0x001d;
+    const P256: u16 = 0x0017;
+    const P384: u16 = 0x0018;
+
+    #[test]
+    fn a_suite_of_tls_12_comes_with_a_key_a_curve_and_a_scheme() {
+        let all = Some(&[0x0403, 0x0503, 0x0804, 0x0401][..]);
+        let (both, groups) = (&[RSA, ECDSA][..], Some(&[X25519, P256, P384][..]));
+        assert_eq!(choose_12(both, groups, all, None), Ok((ECDSA, KeyKind::P384, 0x0403)));
+        let without_384 = Some(&[X25519, P256][..]);
+        assert_eq!(
+            choose_12(both, without_384, all, None),
+            Ok((ECDSA, KeyKind::P256, 0x0403))
+        );
+        let without_either = Some(&[X25519][..]);
+        let rsa = Ok((RSA, KeyKind::Rsa(2048), 0x0804));
+        assert_eq!(choose_12(both, without_either, all, None), rsa, "no curve of ours");
+        assert_eq!(choose_12(&[RSA], groups, all, None), rsa);
+        assert_eq!(
+            choose_12(both, groups, Some(&[0x0401]), None),
+            Ok((RSA, KeyKind::Rsa(2048), 0x0401)),
+            "PKCS#1 alone"
+        );
+        assert_eq!(
+            choose_12(both, None, all, None),
+            Ok((ECDSA, KeyKind::P384, 0x0403)),
+            "no groups: any"
+        );
+    }
+
+    #[test]
+    fn what_is_missing_for_tls_12_is_told() {
+        let all = Some(&[0x0403, 0x0804][..]);
+        let groups = Some(&[X25519, P256][..]);
+        let told = |suites: &[u16], groups, schemes, formats| choose_12(suites, groups, schemes, formats).unwrap_err();
+        assert_eq!(told(&[0x1301, 0x002f], groups, all, None), Cause::NoCommonSuite);
+        assert_eq!(told(&[ECDSA], Some(&[0x0019]), all, None), Cause::NoCommonGroup);
+        assert_eq!(
+            told(&[ECDSA], Some(&[X25519]), all, None),
+            Cause::NoCommonSuite,
+            "no curve"
+        );
+        assert_eq!(told(&[ECDSA], groups, None, None), Cause::NoCommonScheme, "SHA-1 it is");
+        assert_eq!(told(&[ECDSA], groups, Some(&[0x0804]), None), Cause::NoCommonScheme);
+        let illegal = Cause::IllegalParameter(1);
+        assert_eq!(
+            told(&[ECDSA], groups, all, Some(&[1, 2])),
+            illegal,
+            "no uncompressed points"
+        );
+        assert!(choose_12(&[ECDSA], groups, all, Some(&[1, 0])).is_ok());
+    }
+}

@@ -241,3 +241,95 @@ impl Resumable {
         r.is_empty().then_some(session)
     }
 }
+
+#[cfg(all(test, feature = "fast"))]
+mod tests {
+    use alloc::vec;
+    use alloc::vec::Vec;
+
+    use super::*;
+    use crate::crypto::fast::Fast;
+    use crate::testing::{NOW, Seeded};
+
+    const BINDING: Binding = Binding { digest: [4; 32] };
+
+    fn keys() -> TicketKeys<Fast> {
+        TicketKeys::new(&Fast, &mut Seeded::new(1), NOW, 3600).unwrap()
+    }
+
+    fn session(subject_bytes: usize) -> Resumable {
+        let mut subject = heapless::String::new();
+        for _ in 0..subject_bytes {
+            subject.push('x').unwrap();
+        }
+        Resumable {
+            suite: CipherSuite::TLS_AES_256_GCM_SHA384,
+            secret: Secret::copy(&[7; DIGEST_BYTES_MAX]).unwrap(),
+            is_extended: true,
+            issued: NOW,
+            peer: (subject_bytes > 0).then_some(Verified {
+                subject,
+                cut: false,
+                not_after: Timestamp(NOW.0 + 1),
+                fingerprint: [9; 32],
+            }),
+        }
+    }
+
+    fn ticket(session: &Resumable, room: usize) -> Result<Vec<u8>, Cause> {
+        let mut bytes = vec![0; room];
+        let mut w = Writer::new(&mut bytes);
+        keys().seal(&mut Seeded::new(2), &BINDING, session, &mut w)?;
+        Ok(w.as_slice().to_vec())
+    }
+
+    #[test]
+    fn what_was_sealed_is_opened() {
+        for subject_bytes in [0, 1, SUBJECT_BYTES_MAX] {
+            let sealed = session(subject_bytes);
+            let opened = keys()
+                .open(&BINDING, &ticket(&sealed, TICKET_BYTES_MAX).unwrap(), NOW)
+                .unwrap();
+            assert!(opened.secret.is(sealed.secret.bytes()));
+            assert_eq!(
+                (opened.suite, opened.is_extended, opened.issued, opened.peer),
+                (sealed.suite, sealed.is_extended, sealed.issued, sealed.peer)
+            );
+        }
+    }
+
+    #[test]
+    fn the_longest_is_as_long_as_it_says() {
+        let longest = session(SUBJECT_BYTES_MAX);
+        assert_eq!(ticket(&longest, TICKET_BYTES_MAX).unwrap().len(), TICKET_BYTES_MAX);
+        for room in 0..TICKET_BYTES_MAX {
+            assert_eq!(ticket(&longest, room), Err(Cause::Internal), "{room}");
+        }
+    }
+
+    #[test]
+    fn one_that_was_touched_is_none() {
+        let whole = ticket(&session(20), TICKET_BYTES_MAX).unwrap();
+        let opens = |ticket: &[u8]| keys().open(&BINDING, ticket, NOW).is_some();
+        assert!(opens(&whole));
+        for cut in 0..whole.len() {
+            assert!(!opens(&whole[..cut]), "cut at {cut}");
+        }
+        for at in 0..whole.len() {
+            let mut touched = whole.clone();
+            touched[at] ^= 0x10;
+            assert!(!opens(&touched), "changed at {at}");
+        }
+        assert!(!opens(&[&whole[..], &[0]].concat()));
+        assert!(!opens(&vec![0; 1 << 16]), "longer than any");
+        let other = Binding { digest: [5; 32] };
+        assert!(keys().open(&other, &whole, NOW).is_none(), "bound to something else");
+    }
+
+    #[test]
+    fn one_ends_with_the_certificate_in_it() {
+        let whole = ticket(&session(20), TICKET_BYTES_MAX).unwrap();
+        assert!(keys().open(&BINDING, &whole, Timestamp(NOW.0 + 1)).is_some());
+        assert!(keys().open(&BINDING, &whole, Timestamp(NOW.0 + 2)).is_none());
+    }
+}

@@ -402,11 +402,15 @@ fn is_13(end: &End) -> bool {
     end.session.version() == Some(Version::Tls13)
 }
 
-/// The two ends of the simplest handshake, connected.
+/// The two ends of the simplest handshake of TLS 1.3, connected.
 fn connected(with: impl FnOnce(&mut Two<'_>)) {
+    connected_by("TLSv1.3 full", with);
+}
+
+fn connected_by(way: &str, with: impl FnOnce(&mut Two<'_>)) {
     let mut with = Some(with);
     every_way(|name, client, server| {
-        if name == "TLSv1.3 full" {
+        if name == way {
             let mut two = Two::new(client, server);
             two.connect();
             if let Some(with) = with.take() {
@@ -635,6 +639,103 @@ fn alerts_are_two_bytes_and_mean_what_the_version_says() {
     for content in [&[2][..], &[2, 40, 2], &[1, 0, 1, 0]] {
         assert_eq!(told(content), Err(Cause::BadAlert));
     }
+}
+
+#[test]
+fn a_second_handshake_of_tls_12_is_refused_once_and_then_ends_it() {
+    for (who, asks) in [
+        (Who::Server, HandshakeType::ClientHello),
+        (Who::Client, HandshakeType::HelloRequest),
+    ] {
+        connected_by("TLSv1.2 full", |two| {
+            let (end, config) = two.end(who);
+            end.content(config, ContentType::Handshake, &handshake(asks, &[]))
+                .unwrap();
+            let out = end.take_out();
+            let (record, rest) = first_record(&out);
+            assert_eq!((record[0], rest), (21, &[][..]));
+            assert_eq!(record[HEADER_BYTES + 8..][..2], [1, 100], "a warning: no_renegotiation");
+            assert_eq!(end.session.state_id(), StateId::Connected);
+            let got = end.content(config, ContentType::Handshake, &handshake(asks, &[]));
+            assert_eq!(got, Err(Cause::Renegotiation));
+        });
+    }
+}
+
+#[test]
+fn warnings_of_tls_12_pass_and_what_is_fatal_ends_it() {
+    let told = |content: &[u8]| {
+        let mut told = None;
+        connected_by("TLSv1.2 full", |two| {
+            let config = Config::Server(two.server_config);
+            told = Some(two.server.content(config, ContentType::Alert, content));
+        });
+        told.unwrap()
+    };
+    assert_eq!(told(&[1, 112]), Ok(()));
+    assert_eq!(told(&[1, 254]), Ok(()), "an alert of no name");
+    assert_eq!(told(&[2, 112]), Err(Cause::PeerAlert(Alert::UnrecognizedName)));
+    assert_eq!(told(&[2, 254]), Err(Cause::PeerAlertUnknown(254)));
+}
+
+#[test]
+fn a_change_cipher_spec_before_the_hello_that_says_12_has_no_place() {
+    every_way(|name, client, server| {
+        let (mut ours, mut theirs) = (End::client(client), End::server());
+        let hello = ours.take_out();
+        theirs.receive(Config::Server(server), &hello).unwrap();
+        let answer = theirs.take_out();
+        let config = Config::Client(client);
+        ours.content(config, ContentType::ChangeCipherSpec, &[1]).unwrap();
+        let got = ours.receive(config, first_record(&answer).0);
+        if name.starts_with("TLSv1.2") {
+            assert!(
+                matches!(
+                    got,
+                    Err(Cause::OutOfSequence {
+                        met: Met::Record(20),
+                        ..
+                    })
+                ),
+                "{name}: {got:?}"
+            );
+        } else {
+            assert_eq!(got, Ok(Came::Progress), "{name}");
+        }
+    });
+}
+
+#[test]
+fn data_goes_where_it_is_wanted_if_there_is_room() {
+    connected(|two| {
+        let config = Config::Server(two.server_config);
+        for (room, is_moved) in [(6, true), (64, true), (5, false), (0, false)] {
+            let mut record = [0; 64];
+            record[5..10].copy_from_slice(b"hello");
+            let bytes = two.client.session.seal(&mut record, 5).unwrap();
+            let mut into = vec![0; room];
+            two.server.lend(config, |session, cx| {
+                let received = session.receive_into(cx, &mut record[..bytes], &mut into).unwrap();
+                assert_eq!(received.consumed, bytes);
+                match received.event {
+                    Event::DataInto(5) => assert!(is_moved),
+                    Event::Data(data) => assert!(!is_moved && data == b"hello"),
+                    other => panic!("{other:?}"),
+                }
+            });
+            assert_eq!(into.starts_with(b"hello"), is_moved, "room of {room}");
+        }
+        // What is no data is taken all the same.
+        let (client, client_config) = two.end(Who::Client);
+        client
+            .lend(client_config, |session, cx| session.update_keys(cx))
+            .unwrap();
+        let mut record = client.take_out();
+        two.server.lend(config, |session, cx| {
+            let received = session.receive_into(cx, &mut record, &mut [0; 64]).unwrap();
+            assert_eq!(received.event, Event::Progress);
+        });
+    });
 }
 
 #[test]
