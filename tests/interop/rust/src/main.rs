@@ -113,7 +113,9 @@ fn config() -> Outcome<ClientConfig> {
         config.set("security.protocol", "ssl").set("ssl.ca.location", ca);
     }
     if let Ok(identity) = std::env::var("SKERRY_IDENTITY") {
-        config.set("ssl.certificate.location", &identity).set("ssl.key.location", &identity);
+        config
+            .set("ssl.certificate.location", &identity)
+            .set("ssl.key.location", &identity);
     }
     Ok(config)
 }
