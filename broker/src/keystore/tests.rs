@@ -483,6 +483,23 @@ fn a_store_that_was_changed_is_not_believed() {
     }
 }
 
+/// Read without its password, as Java allows, a JKS store is not checked as a whole; each key still is.
+#[test]
+fn a_changed_key_does_not_open() {
+    let bytes = fixture("java.jks");
+    let mut contents = jks::read(&bytes, Format::Jks, None, Purpose::Keystore).unwrap();
+    let mut entry = contents.keys.remove(0);
+    assert!(entry.open(Format::Jks, None, Some(KEY), &mut Effort::new()).is_ok());
+    let Sealed::Jks(data) = &mut entry.sealed else { panic!() };
+    // Among the last bytes of the key, which are its private number's.
+    let at = data.len() - 25;
+    data[at] ^= 1;
+    assert_eq!(
+        entry.open(Format::Jks, None, Some(KEY), &mut Effort::new()),
+        Err(Mistake::WrongKeyPassword(KeyName(Some("server".into()))))
+    );
+}
+
 #[test]
 fn rounds_are_bounded() {
     let mut costly = String::from_utf8(fixture("ec-pbes2.key")).unwrap();
