@@ -1,7 +1,8 @@
 //! The fast provider: aws-lc-rs for curves, signatures and AEADs, RustCrypto for hashing.
 //!
-//! Hashing is RustCrypto's because a running hash and a keyed HMAC of it live where they are put and allocate nothing, and because the key
-//! schedule hashes short strings: see `primitives/hmac_sha256` in the benches.
+//! Hashing is RustCrypto's because a running hash and an HMAC live where they are put and allocate nothing, where aws-lc allocates for each; and
+//! because a handshake makes some thirty HMACs of short strings and hashes two or three KiB. Measured on x86-64 with SHA extensions: an HMAC
+//! under a new key takes 0.31 µs of SHA-256 and 1.04 of SHA-384 against aws-lc's 0.39 and 1.13; a KiB takes 1.1 and 1.9 µs against 0.7 and 1.9.
 //!
 //! Randomness: private values of key exchanges come from the caller's [`Random`]. Nonces, salts and blinding of signatures come from aws-lc's
 //! own generator, which takes no other; a signing key therefore ignores the generator it is lent.
@@ -15,7 +16,8 @@ use aws_lc_rs::digest;
 use aws_lc_rs::error::Unspecified;
 use aws_lc_rs::rsa;
 use aws_lc_rs::signature::{self, EcdsaKeyPair, KeyPair as _, ParsedPublicKey, RsaEncoding, VerificationAlgorithm};
-use hmac::{Hmac, KeyInit as _, Mac as _};
+use hmac::digest::{FixedOutput, Output};
+use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest as _, Sha256, Sha384};
 use zeroize::Zeroizing;
 
@@ -51,16 +53,8 @@ impl Provider for Fast {
 
     fn hmac(&self, algorithm: HashAlgorithm, key: &[u8], parts: &[&[u8]]) -> Result<Secret, CryptoError> {
         match algorithm {
-            HashAlgorithm::Sha256 => {
-                let mut mac = Hmac::<Sha256>::new_from_slice(key).map_err(|_| CryptoError::Failed)?;
-                parts.iter().for_each(|part| mac.update(part));
-                secret(&mac.finalize().into_bytes())
-            }
-            HashAlgorithm::Sha384 => {
-                let mut mac = Hmac::<Sha384>::new_from_slice(key).map_err(|_| CryptoError::Failed)?;
-                parts.iter().for_each(|part| mac.update(part));
-                secret(&mac.finalize().into_bytes())
-            }
+            HashAlgorithm::Sha256 => authenticate::<Hmac<Sha256>>(algorithm, key, parts),
+            HashAlgorithm::Sha384 => authenticate::<Hmac<Sha384>>(algorithm, key, parts),
         }
     }
 
@@ -150,8 +144,8 @@ impl Hash for FastHash {
 
     fn digest(&self) -> Secret {
         match &self.0 {
-            Running::Sha256(hash) => secret(&hash.clone().finalize()),
-            Running::Sha384(hash) => secret(&hash.clone().finalize()),
+            Running::Sha256(hash) => finish(HashAlgorithm::Sha256, hash.clone()),
+            Running::Sha384(hash) => finish(HashAlgorithm::Sha384, hash.clone()),
         }
         .unwrap_or(Secret::EMPTY)
     }
@@ -159,6 +153,25 @@ impl Hash for FastHash {
     fn fork(&self) -> Result<Self, CryptoError> {
         Ok(self.clone())
     }
+}
+
+/// A MAC over the parts, one after the other.
+fn authenticate<M: Mac + KeyInit + FixedOutput>(
+    algorithm: HashAlgorithm,
+    key: &[u8],
+    parts: &[&[u8]],
+) -> Result<Secret, CryptoError> {
+    let mut mac = <M as KeyInit>::new_from_slice(key).map_err(|_| CryptoError::Failed)?;
+    parts.iter().for_each(|part| Mac::update(&mut mac, part));
+    finish(algorithm, mac)
+}
+
+/// Writes an output where it is kept, so that no copy of it is left behind.
+fn finish<D: FixedOutput>(algorithm: HashAlgorithm, state: D) -> Result<Secret, CryptoError> {
+    let mut secret = Secret::zeros(algorithm);
+    let out = <&mut Output<D>>::try_from(secret.bytes_mut()).map_err(|_| CryptoError::Failed)?;
+    state.finalize_into(out);
+    Ok(secret)
 }
 
 /// An AEAD key of [`Fast`].

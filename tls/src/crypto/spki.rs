@@ -42,3 +42,55 @@ fn long(tag: u8, bytes: &[u8]) -> Option<&[u8]> {
     let is_all = content.len() == usize::from(u16::from_be_bytes([high, low]));
     (found == tag && is_all).then_some(content)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::vec::Vec;
+
+    use super::*;
+
+    const KEYS: [(KeyKind, &[u8], usize); 4] = [
+        (KeyKind::P256, include_bytes!("../../tests/keys/p256.spki"), 65),
+        (KeyKind::P384, include_bytes!("../../tests/keys/p384.spki"), 97),
+        (KeyKind::Rsa(2048), include_bytes!("../../tests/keys/rsa2048.spki"), 270),
+        (KeyKind::Rsa(4096), include_bytes!("../../tests/keys/rsa4096.spki"), 526),
+    ];
+
+    #[test]
+    fn only_the_one_form_of_each_kind_is_taken() {
+        for (kind, spki, bare_bytes) in KEYS {
+            let head = spki.len() - bare_bytes;
+            assert_eq!(bare(PublicKey { kind, spki }), Some(&spki[head..]));
+            for bit in 0..8 * head {
+                let mut wrong = spki.to_vec();
+                wrong[bit / 8] ^= 1 << (bit % 8);
+                assert_eq!(bare(PublicKey { kind, spki: &wrong }), None, "{kind:?} bit {bit}");
+            }
+            for bytes in 0..spki.len() {
+                assert_eq!(
+                    bare(PublicKey {
+                        kind,
+                        spki: &spki[..bytes]
+                    }),
+                    None,
+                    "{kind:?} {bytes}"
+                );
+            }
+            let longer: Vec<u8> = spki.iter().copied().chain([0]).collect();
+            assert_eq!(bare(PublicKey { kind, spki: &longer }), None);
+            let is_rsa = matches!(kind, KeyKind::Rsa(_));
+            for (other, ..) in KEYS {
+                if other != kind && !(is_rsa && matches!(other, KeyKind::Rsa(_))) {
+                    assert_eq!(bare(PublicKey { kind: other, spki }), None);
+                }
+            }
+        }
+        // A compressed point, and a hybrid one.
+        let (kind, spki, _) = KEYS[0];
+        for form in [2, 3, 6, 7, 0] {
+            let mut wrong = spki.to_vec();
+            wrong[P256.len()] = form;
+            assert_eq!(bare(PublicKey { kind, spki: &wrong }), None);
+        }
+    }
+}
