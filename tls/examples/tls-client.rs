@@ -78,7 +78,10 @@ struct Options {
     /// A line to send; the answer's first line is waited for. Without one, the connection is closed once a ticket had time to come.
     #[arg(long, value_name = "LINE")]
     send: Option<String>,
-    /// New keys before the line.
+    /// How much to send in lines of at most 16384 bytes, each in a record of its own, and to read back. A line is the same read backwards.
+    #[arg(long, value_name = "BYTES,BYTES", value_delimiter = ',', conflicts_with = "send")]
+    echo: Vec<usize>,
+    /// New keys before the line, or between what is echoed.
     #[arg(long)]
     update_keys: bool,
     /// For a whole connection.
@@ -88,6 +91,9 @@ struct Options {
 
 /// For a ticket after the handshake, when nothing else is waited for.
 const TICKET: Duration = Duration::from_millis(200);
+/// The longest line that is echoed, and how much is under way at once, so that neither side waits for the other to read.
+const LINE_BYTES: usize = 1 << 14;
+const WINDOW_BYTES: usize = 4 * LINE_BYTES;
 /// For the end of the peer's stream after our last word, and what is taken of it.
 const FAREWELL: Duration = Duration::from_millis(500);
 const DRAIN_BYTES_MAX: usize = 1 << 20;
@@ -164,7 +170,7 @@ fn run(options: &Options) -> Result<bool, String> {
         let mut slot = SessionSlot::new(&mut slots[number % 2]);
         let ended = connect(options, &provider, &config, &mut slot)?;
         println!("{}", ended.report(number, &provider));
-        succeeded &= ended.cause.is_none();
+        succeeded &= ended.cause.is_none() && ended.is_echoed;
         let is_resumed_12 = ended.is_resumed_12();
         drop(ended);
         // A TLS 1.2 session may be resumed again by the same name; a TLS 1.3 ticket is used once (RFC 8446 §C.4).
@@ -181,7 +187,11 @@ fn run(options: &Options) -> Result<bool, String> {
 struct Ended<'a> {
     connection: Connection<'a>,
     received: Vec<u8>,
+    /// What was sent to be echoed came back.
+    is_echoed: bool,
+    /// The peer's close_notify came, or at least the end of its stream.
     is_closed: bool,
+    is_closed_well: bool,
     cause: Option<Cause>,
 }
 
@@ -203,7 +213,9 @@ fn connect<'a>(
     let mut ended = Ended {
         connection: connection.map_err(|cause| format!("no hello: {}", cause.id()))?,
         received: Vec::new(),
+        is_echoed: true,
         is_closed: false,
+        is_closed_well: false,
         cause: None,
     };
     ended.cause = ended.talk(options).err();
@@ -212,6 +224,9 @@ fn connect<'a>(
     connection.flush();
     connection.half_close();
     let (until, mut drained) = (Instant::now() + FAREWELL, 0);
+    // Its close_notify answers ours. Not every peer sends one: a lack of it is no failure.
+    while ended.cause.is_none() && !ended.is_closed && ended.step(until).is_ok() {}
+    let connection = &mut ended.connection;
     while let Some(bytes) = connection.drain()
         && Instant::now() < until
         && drained < DRAIN_BYTES_MAX
@@ -226,6 +241,9 @@ impl Ended<'_> {
         let until = Instant::now() + Duration::from_secs(options.timeout);
         while self.connection.session.state_id() != StateId::Connected {
             self.step(until)?;
+        }
+        if !options.echo.is_empty() {
+            return self.echo(options, until);
         }
         let Some(line) = &options.send else {
             let until = Instant::now() + TICKET;
@@ -244,10 +262,32 @@ impl Ended<'_> {
         Ok(())
     }
 
+    fn echo(&mut self, options: &Options, until: Instant) -> Result<(), Cause> {
+        for &bytes in &options.echo {
+            if options.update_keys {
+                self.connection.update_keys()?;
+            }
+            for window in data(bytes).chunks(WINDOW_BYTES) {
+                self.received.clear();
+                for line in window.split_inclusive(|byte| *byte == b'\n') {
+                    self.connection.send(line)?;
+                    self.connection.flush();
+                }
+                while !self.is_closed && self.received.len() < window.len() {
+                    self.step(until)?;
+                }
+                self.is_echoed &= self.received == window;
+            }
+        }
+        self.received.clear();
+        Ok(())
+    }
+
     fn step(&mut self, until: Instant) -> Result<(), Cause> {
         match self.connection.step()? {
             Got::Data(data) => self.received.extend(data),
-            Got::CloseNotify | Got::End => self.is_closed = true,
+            Got::CloseNotify => (self.is_closed, self.is_closed_well) = (true, true),
+            Got::End => self.is_closed = true,
             Got::Wait | Got::Progress | Got::Connected => {}
         }
         if Instant::now() > until {
@@ -265,10 +305,10 @@ impl Ended<'_> {
     fn report(&self, number: usize, provider: &Chosen) -> String {
         let (session, agreed) = (&self.connection.session, self.connection.session.agreed());
         let text = |value: Option<&str>| value.map_or("null".into(), |value| format!("\"{}\"", escaped(value)));
-        let alert = self.cause.and_then(|cause| match cause {
-            Cause::PeerAlert(alert) => Some(alert),
-            other => other.alert(),
-        });
+        let alert = match self.cause {
+            Some(Cause::PeerAlert(alert)) => Some(alert),
+            _ => session.last_alert(),
+        };
         let fields = [
             ("connection", number.to_string()),
             ("provider", text(Some(provider.name()))),
@@ -284,7 +324,9 @@ impl Ended<'_> {
             ("content_max", session.content_max().to_string()),
             ("state", text(Some(session.state_id().name()))),
             ("received", text(std::str::from_utf8(&self.received).ok())),
+            ("echoed", self.is_echoed.to_string()),
             ("closed", self.is_closed.to_string()),
+            ("closed_well", self.is_closed_well.to_string()),
             ("cause", text(self.cause.map(Cause::id))),
             ("alert", text(alert.map(|alert| alert.name()))),
         ];
@@ -294,6 +336,18 @@ impl Ended<'_> {
             .collect();
         format!("{{{}}}", fields.join(","))
     }
+}
+
+/// So many bytes in lines with their newline, each the same read backwards (a server may turn them around), no two neighbours alike.
+fn data(count: usize) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(count);
+    while bytes.len() < count {
+        let line = (count - bytes.len()).min(LINE_BYTES) - 1;
+        let turn = bytes.len() / LINE_BYTES;
+        bytes.extend((0..line).map(|i| b'a' + ((i.min(line - 1 - i) * 7 + turn) % 26) as u8));
+        bytes.push(b'\n');
+    }
+    bytes
 }
 
 /// Of a string in JSON: quotes, backslashes and control characters escaped.
