@@ -45,27 +45,19 @@ clients! {
 #[test]
 #[ignore = "needs the scanners: tests/setup.sh test"]
 fn scanner_sslscan() {
-    scanners::sslscan("p256");
-    scanners::sslscan("rsa");
+    scanners::sslscan();
 }
 
 #[test]
 #[ignore = "needs the scanners: tests/setup.sh test"]
 fn scanner_nmap() {
-    scanners::nmap("p256");
-    scanners::nmap("rsa");
+    scanners::nmap();
 }
 
 #[test]
 #[ignore = "needs the scanners: tests/setup.sh test"]
-fn scanner_testssl_ecdsa() {
-    scanners::testssl("p256");
-}
-
-#[test]
-#[ignore = "needs the scanners: tests/setup.sh test"]
-fn scanner_testssl_rsa() {
-    scanners::testssl("rsa");
+fn scanner_testssl() {
+    scanners::testssl();
 }
 
 #[test]

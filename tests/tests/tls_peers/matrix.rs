@@ -156,7 +156,11 @@ fn particular(peer: Peer, servers: &mut Servers) -> Vec<Row> {
         for (version, record_size) in [("1.3", "512"), ("1.2", "512"), ("1.3", "4096")] {
             rows.push(Row {
                 record_size: Some(record_size),
-                echo: twice(peer, true),
+                // gnutls-cli sends of what it read only so much as one record holds.
+                echo: match (peer, record_size) {
+                    (Peer::GnuTls, "512") => vec![NOTHING, &[1, 400]],
+                    _ => twice(peer, true),
+                },
                 ..plain(servers.port("rsa", "none"), version)
             });
         }
