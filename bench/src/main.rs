@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use skerry_bench::{broker, footprint};
+use skerry_bench::{broker, footprint, handshake};
 
 /// Measures brokers of Kafka's protocol.
 #[derive(Parser)]
@@ -20,12 +20,15 @@ enum What {
     Footprint(footprint::Args),
     /// Throughput, latency at half of it, and the server's CPU time for each request, of Skerry or of any broker.
     Broker(broker::Args),
+    /// What a TLS handshake costs a server: ours, rustls, OpenSSL, mbedtls.
+    Handshake(handshake::Args),
 }
 
 fn main() -> ExitCode {
     let done = match Cli::parse().what {
         What::Footprint(args) => footprint::run(&args),
         What::Broker(args) => broker::run(&args),
+        What::Handshake(args) => handshake::run(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,0 +1,158 @@
+//! `skerry-bench handshake`: what a TLS handshake costs its server, ours and others.
+
+mod client;
+mod floor;
+mod kind;
+mod memory;
+mod server;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub use client::Client;
+pub use kind::{Key, Kind, Shape};
+pub use memory::Meeting;
+pub use server::{Peer, Server};
+
+use crate::machine::Machine;
+use crate::report::{Column, Report, Section, column};
+
+/// What to measure, and how.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Args {
+    /// Only kinds whose name contains this, such as `1.3` or `1.3/full/p256`
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub only: String,
+    /// Servers to compare [default: all that are built in]
+    #[arg(long, value_name = "NAME,NAME", value_delimiter = ',')]
+    pub peers: Vec<String>,
+    /// Seconds for each kind
+    #[arg(long, value_name = "N", default_value_t = 5.0)]
+    pub seconds: f64,
+    /// Do so many handshakes of each kind and measure nothing: for a profiler
+    #[arg(long, value_name = "N")]
+    pub profile: Option<u64>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Write the report to PATH.json and PATH.md too
+    #[arg(long, value_name = "PATH")]
+    pub save: Option<PathBuf>,
+}
+
+/// Times of one thing, sorted.
+#[derive(Clone, Debug)]
+pub struct Times(Vec<u64>);
+
+impl Times {
+    /// Of these nanoseconds.
+    #[must_use]
+    pub fn new(mut nanos: Vec<u64>) -> Self {
+        nanos.sort_unstable();
+        Self(nanos)
+    }
+
+    /// The time that this share of them does not exceed, in microseconds.
+    #[must_use]
+    pub fn quantile(&self, share: f64) -> Option<f64> {
+        let last = self.0.len().checked_sub(1)?;
+        self.0.get((last as f64 * share).round() as usize).map(|n| *n as f64 / 1e3)
+    }
+
+    /// The median, in microseconds.
+    #[must_use]
+    pub fn median(&self) -> Option<f64> {
+        self.quantile(0.5)
+    }
+}
+
+const COLUMNS: &[Column] = &[
+    column("kind", "handshake"),
+    column("server", "server"),
+    column("cpu_us", "CPU µs"),
+    column("cpu_us_p10", "p10"),
+    column("cpu_us_p99", "p99"),
+    column("skerry_ratio", "skerry ÷ it"),
+    column("count", "handshakes"),
+];
+
+/// Measures every kind that is asked for.
+///
+/// Errors: a handshake fails.
+pub fn run(args: &Args) -> Result<(), String> {
+    let machine = Machine::here();
+    let peers = peers(args)?;
+    let kinds = Kind::ALL.into_iter().filter(|kind| kind.to_string().contains(&args.only));
+    let mut section = Section {
+        name: "In memory: CPU of the server for one handshake".into(),
+        columns: COLUMNS,
+        rows: Vec::new(),
+    };
+    for kind in kinds {
+        eprintln!("{kind}");
+        let peers: Vec<Peer> = peers.iter().copied().filter(|peer| peer.speaks(kind)).collect();
+        if let Some(count) = args.profile {
+            for peer in peers {
+                let mut meeting = Meeting::new(peer, kind)?;
+                for _ in 0..count {
+                    meeting.shake(|server| server())?;
+                }
+            }
+            continue;
+        }
+        let measured = memory::measure(kind, &peers, Duration::from_secs_f64(args.seconds))?;
+        let ours = measured.iter().find(|(name, _)| name == "skerry");
+        let ours = ours.and_then(|(_, times)| times.median());
+        for (name, times) in &measured {
+            let ratio = ours.zip(times.median()).map(|(ours, theirs)| ours / theirs);
+            section.rows.push(vec![
+                kind.to_string().as_str().into(),
+                name.as_str().into(),
+                times.median().into(),
+                times.quantile(0.1).into(),
+                times.quantile(0.99).into(),
+                ratio.into(),
+                (times.0.len() as f64).into(),
+            ]);
+        }
+    }
+    if args.profile.is_some() {
+        return Ok(());
+    }
+    let report = Report {
+        machine,
+        about: about(&peers),
+        sections: vec![section],
+    };
+    report.print(args.json);
+    match &args.save {
+        Some(path) => report.save(path),
+        None => Ok(()),
+    }
+}
+
+fn peers(args: &Args) -> Result<Vec<Peer>, String> {
+    if args.peers.is_empty() {
+        return Ok(Peer::ALL.into_iter().filter(|peer| peer.is_built_in()).collect());
+    }
+    args.peers
+        .iter()
+        .map(|name| Peer::named(name).ok_or_else(|| format!("no server {name}")))
+        .collect()
+}
+
+fn about(peers: &[Peer]) -> Vec<(&'static str, String)> {
+    let mut about: Vec<_> = peers.iter().map(|peer| (peer.name(), peer.version())).collect();
+    for peer in Peer::ALL {
+        if !peers.contains(&peer) {
+            about.push((peer.name(), "left out".into()));
+        }
+    }
+    about.push((
+        "how",
+        "the servers in turn, one handshake each, in one thread; the thread's CPU clock around the server's calls, its own cost taken off; the \
+         same client for all; X25519, AES-128-GCM, one certificate of the authority's, one ticket"
+            .into(),
+    ));
+    about
+}

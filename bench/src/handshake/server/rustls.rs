@@ -1,0 +1,75 @@
+//! rustls with aws-lc-rs.
+
+use std::sync::Arc;
+
+use rustls::crypto::aws_lc_rs::{Ticketer, default_provider};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
+use rustls::version::{TLS12, TLS13};
+use rustls::{RootCertStore, ServerConfig, ServerConnection};
+use skerry_tls::suite::Version;
+use skerry_tls::testing::Fixture;
+
+use super::{Kind, Server};
+
+pub struct Rustls {
+    config: Arc<ServerConfig>,
+    connection: Option<ServerConnection>,
+}
+
+impl Rustls {
+    pub fn new(kind: Kind) -> Result<Self, String> {
+        Self::try_new(kind).map_err(|error| format!("rustls: {error}"))
+    }
+
+    fn try_new(kind: Kind) -> Result<Self, Box<dyn std::error::Error>> {
+        let provider = Arc::new(default_provider());
+        let version = match kind.version {
+            Version::Tls13 => &TLS13,
+            Version::Tls12 => &TLS12,
+        };
+        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider)).with_protocol_versions(&[version])?;
+        let builder = if kind.is_mutual() {
+            let mut roots = RootCertStore::empty();
+            roots.add(CertificateDer::from(Fixture::CA.certificate))?;
+            builder.with_client_cert_verifier(
+                WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build()?,
+            )
+        } else {
+            builder.with_no_client_auth()
+        };
+        let fixture = kind.key.fixture();
+        let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(fixture.key));
+        let mut config = builder.with_single_cert(vec![CertificateDer::from(fixture.certificate)], key)?;
+        config.ticketer = Ticketer::new()?;
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        config.send_tls13_tickets = 1;
+        Ok(Self {
+            config: Arc::new(config),
+            connection: None,
+        })
+    }
+}
+
+impl Server for Rustls {
+    fn begin(&mut self) -> Result<(), String> {
+        self.connection = None;
+        let connection = ServerConnection::new(Arc::clone(&self.config));
+        self.connection = Some(connection.map_err(|error| error.to_string())?);
+        Ok(())
+    }
+
+    fn receive(&mut self, bytes: &mut [u8], out: &mut Vec<u8>) -> Result<(), String> {
+        let connection = self.connection.as_mut().ok_or("no connection was begun")?;
+        let mut rest = &bytes[..];
+        let mut outcome = Ok(());
+        while !rest.is_empty() && outcome.is_ok() {
+            connection.read_tls(&mut rest).map_err(|error| error.to_string())?;
+            outcome = connection.process_new_packets().map(drop);
+        }
+        while connection.wants_write() {
+            connection.write_tls(out).map_err(|error| error.to_string())?;
+        }
+        outcome.map_err(|error| error.to_string())
+    }
+}
