@@ -9,8 +9,11 @@ use skerry_tls::crypto::{
 };
 use skerry_tls::suite::{Group, SignatureScheme};
 
+/// Name, key, public key, kind and scheme.
+type Signer = (&'static str, &'static [u8], &'static [u8], KeyKind, SignatureScheme);
+
 /// A private and a public key, a scheme, and what the benchmark is called.
-const SIGNERS: [(&str, &[u8], &[u8], KeyKind, SignatureScheme); 4] = [
+const SIGNERS: [Signer; 4] = [
     (
         "ecdsa_p256",
         include_bytes!("../../tls/tests/keys/p256.pk8"),

@@ -90,10 +90,7 @@ impl<P: Provider> End<P> {
         let (session, buffers) = (&mut self.session, &mut self.buffers);
         loop {
             let mut data = std::mem::take(&mut buffers.data);
-            let keep = match &mut keep {
-                Some(keep) => Some(&mut **keep as &mut dyn Keep),
-                None => None,
-            };
+            let keep = keep.as_mut().map(|keep| &mut **keep as &mut dyn Keep);
             let consumed = buffers.lend(provider, config, keep, |cx, input, data_bytes| {
                 let received = session.receive(cx, input)?;
                 if let Event::Data(bytes) = received.event {

@@ -1086,16 +1086,20 @@ fn requests_and_answers_12() {
     let flight = |messages: &[Vec<u8>]| [plain(22, &messages.concat()), end.clone()].concat();
     let ok = Ok(StateId::AwaitServerChangeCipherSpec);
     let empty = (ok, flight(&[certificate_12(&[]), share.clone()]));
-    assert_eq!(answered(&bare, &[]), (ok, flight(&[share.clone()])));
-    assert_eq!(answered(&able, &[]), (ok, flight(&[share.clone()])), "nobody asked");
+    assert_eq!(answered(&bare, &[]), (ok, flight(std::slice::from_ref(&share))));
+    assert_eq!(
+        answered(&able, &[]),
+        (ok, flight(std::slice::from_ref(&share))),
+        "nobody asked"
+    );
     let request = certificate_request_12(&[64, 1], &[0x0804, 0x0403]);
-    assert_eq!(answered(&bare, &[request.clone()]), empty);
+    assert_eq!(answered(&bare, std::slice::from_ref(&request)), empty);
     let proof = [
         certificate_12(Fixture::DEVICE.chain),
         share.clone(),
         certificate_verify(0x0403),
     ];
-    assert_eq!(answered(&able, &[request.clone()]), (ok, flight(&proof)));
+    assert_eq!(answered(&able, std::slice::from_ref(&request)), (ok, flight(&proof)));
     let other_hash = certificate_request_12(&[64], &[0x0503]);
     let proof = [
         certificate_12(Fixture::DEVICE.chain),

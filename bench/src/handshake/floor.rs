@@ -141,7 +141,11 @@ impl<P: Provider> Floor<P> {
                 KeyKind::P256 | KeyKind::P384 => scheme,
             },
             key: provider.signing_key(fixture.key)?,
-            peer_share: provider.exchange(Group::X25519, &mut SystemRandom)?.share().bytes().into(),
+            peer_share: provider
+                .exchange(Group::X25519, &mut SystemRandom)?
+                .share()
+                .bytes()
+                .into(),
             client: Signed {
                 key: public_key(Fixture::DEVICE.certificate).ok_or(CryptoError::Failed)?,
                 digest,

@@ -115,6 +115,7 @@ impl Meeting {
 }
 
 /// What is timed in turn.
+#[allow(clippy::large_enum_variant, reason = "there is one of each peer")]
 enum Contestant {
     Handshake(Meeting),
     Floor(Box<dyn FnMut() -> Result<(), String>>),
@@ -132,7 +133,11 @@ pub fn measure(kind: Kind, peers: &[Peer], time: Duration) -> Result<Vec<(String
         if let Peer::Skerry(choice) = peer {
             let mut floor = Floor::new(provider(choice)?, kind, sizes).map_err(|error| format!("{error:?}"))?;
             let run = move || floor.run().map_err(|error| format!("{error:?}"));
-            let name = if choice == Choice::Fast { "floor" } else { "floor-mbedtls" };
+            let name = if choice == Choice::Fast {
+                "floor"
+            } else {
+                "floor-mbedtls"
+            };
             all.push((name.into(), Contestant::Floor(Box::new(run)), Vec::new()));
         }
     }
@@ -152,5 +157,8 @@ pub fn measure(kind: Kind, peers: &[Peer], time: Duration) -> Result<Vec<(String
             nanos.push(spent);
         }
     }
-    Ok(all.into_iter().map(|(name, _, nanos)| (name, Times::new(nanos))).collect())
+    Ok(all
+        .into_iter()
+        .map(|(name, _, nanos)| (name, Times::new(nanos)))
+        .collect())
 }

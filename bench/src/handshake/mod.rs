@@ -56,7 +56,9 @@ impl Times {
     #[must_use]
     pub fn quantile(&self, share: f64) -> Option<f64> {
         let last = self.0.len().checked_sub(1)?;
-        self.0.get((last as f64 * share).round() as usize).map(|n| *n as f64 / 1e3)
+        self.0
+            .get((last as f64 * share).round() as usize)
+            .map(|n| *n as f64 / 1e3)
     }
 
     /// The median, in microseconds.
@@ -82,7 +84,9 @@ const COLUMNS: &[Column] = &[
 pub fn run(args: &Args) -> Result<(), String> {
     let machine = Machine::here();
     let peers = peers(args)?;
-    let kinds = Kind::ALL.into_iter().filter(|kind| kind.to_string().contains(&args.only));
+    let kinds = Kind::ALL
+        .into_iter()
+        .filter(|kind| kind.to_string().contains(&args.only));
     let mut section = Section {
         name: "In memory: CPU of the server for one handshake".into(),
         columns: COLUMNS,

@@ -4,7 +4,7 @@
 //! [`Identity`] from a keystore, [`Anchors`] from a truststore. Each mistake has its own sentence ([`Mistake`]).
 //!
 //! Read at start and at a reload, never for a peer. Everything is bounded: the file by [`STORE_BYTES_MAX`], the hashing that it may ask
-//! for by [`pbe::ROUNDS_MAX`]. Passwords and keys are wiped when dropped and stand in no message.
+//! for by `pbe::ROUNDS_MAX`. Passwords and keys are wiped when dropped and stand in no message.
 
 mod certificate;
 mod der;

@@ -34,7 +34,7 @@ pub struct Scrapes {
 }
 
 impl Scrapes {
-    /// Takes a connection in; what must be done when it has news is [`Scrapes::serve`]. False when full.
+    /// Takes a connection in; what must be done when it has news is [`Scrapes::receive`]. False when full.
     #[must_use]
     pub fn accept(&mut self, stream: StreamId, now: Instant) -> bool {
         let scrape = Scrape {

@@ -165,7 +165,7 @@ impl TlsSetup {
         Ok(Changes { listeners, notices })
     }
 
-    /// Whether files have changed since they were last read, and have then stayed as they are for [`watch::EVERY`], so that a file is not
+    /// Whether files have changed since they were last read, and have then stayed as they are for five seconds, so that a file is not
     /// read while it is written.
     ///
     /// Cost: one `stat` for each file, at most once in that time; otherwise nothing. It may be asked when connections come, so that a broker

@@ -51,7 +51,7 @@ impl<'a> Out<'a> {
 }
 
 /// Room for one handshake message that comes in pieces: the caller's bytes and the caller's count of what has come. The size of the slice is
-/// the bound on a message. When the count is zero the bytes may be taken away; after [`Event::Connected`] eight are enough for a server.
+/// the bound on a message. When the count is zero the bytes may be taken away; after [`Event::Connected`](super::Event::Connected) eight are enough for a server.
 pub struct Reassembly<'a> {
     bytes: &'a mut [u8],
     filled: &'a mut usize,

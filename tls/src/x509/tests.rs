@@ -714,7 +714,9 @@ fn constraints_permit_and_exclude_by_kind() {
     let empty = sequence(&[]);
     let other_name = value(tag::OID, &[&[0x2a, 3]]);
     // Kind, constraint, name, whether the name falls under it when permitted, and when excluded.
-    let table: &[(u8, &[u8], &[u8], bool, bool)] = &[
+    /// A tag, two texts, and whether each is taken.
+    type Row<'a> = (u8, &'a [u8], &'a [u8], bool, bool);
+    let table: &[Row<'_>] = &[
         (DNS, b"example.com", b"example.com", true, true),
         (DNS, b"example.com", b"a.b.EXAMPLE.com", true, true),
         (DNS, b"example.com", b"notexample.com", false, false),
@@ -933,9 +935,9 @@ fn a_store_tells_whom_it_trusts() {
     let stores = [
         both,
         store(&[], Policy::default()),
-        store(&[one.clone()], Policy::default()),
-        store(&[one.clone()], strict),
-        store(&[one.clone()], revoking),
+        store(core::slice::from_ref(&one), Policy::default()),
+        store(core::slice::from_ref(&one), strict),
+        store(core::slice::from_ref(&one), revoking),
         store(&[one], shallow),
     ];
     let ids: std::collections::BTreeSet<_> = stores.iter().map(|store| store.trust_id()).collect();

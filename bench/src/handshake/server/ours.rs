@@ -1,11 +1,11 @@
 //! Our engine, over the provider type that the broker has, with certificates checked as the broker checks them.
 
 use skerry_tls::config::{ClientAuth, Config, ServerConfig};
+use skerry_tls::crypto::arena;
 use skerry_tls::crypto::either::{Choice, Either};
 use skerry_tls::crypto::fast::Fast;
 use skerry_tls::crypto::mbedtls::Mbedtls;
 use skerry_tls::crypto::system::SystemRandom;
-use skerry_tls::crypto::arena;
 use skerry_tls::handshake::TicketKeys;
 use skerry_tls::testing::{Fixture, Loaded};
 use skerry_tls::x509::{ByProvider, Cached, Policy, TrustStore};
