@@ -417,6 +417,7 @@ impl<H: Host> Broker<H> {
             addr: peer,
             local,
             listener,
+            name: None,
         };
         let is_secure = self.tls.as_ref().is_some_and(|tls| tls.serves(usize::from(listener.0)));
         *place = Some(match &mut self.tls {

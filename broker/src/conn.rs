@@ -1125,9 +1125,12 @@ impl Conn {
                 Step::Stop(Turn::End(End::Probe))
             }
             Shake::Connected => {
-                if let Err(cause) = tls.connected(slot, self.peer.addr, s.now) {
-                    tls.fail(slot, cause);
-                    return self.shake_failed(s, cause);
+                match tls.connected(slot, self.peer.addr, s.now) {
+                    Ok(name) => self.peer.name = name,
+                    Err(cause) => {
+                        tls.fail(slot, cause);
+                        return self.shake_failed(s, cause);
+                    }
                 }
                 self.secure = Secure::Connected;
                 self.progress = s.now;

@@ -60,17 +60,22 @@ pub struct Peer {
     pub local: SocketAddr,
     /// The listener that accepted it.
     pub listener: ListenerId,
+    /// The name that it asked for by TLS, when the broker's certificate bears it.
+    pub name: Option<HostName>,
 }
 
 /// The longest host name that a client can be told (RFC 1035 §2.3.4).
 pub const HOST_BYTES_MAX: usize = 255;
 
+/// A host name that a client can be told.
+pub type HostName = heapless::String<HOST_BYTES_MAX>;
+
 impl Peer {
-    /// The host and port that this client should use to reach the broker: the listener's advertised address, else the local
-    /// address of the connection.
+    /// The host and port that this client should use to reach the broker: the listener's advertised address, else the name that it has
+    /// verified, else the local address of the connection. A client that verified a name must not be sent to an address.
     #[must_use]
-    pub fn advertised(&self, state: &State) -> (heapless::String<HOST_BYTES_MAX>, i32) {
-        let mut host = heapless::String::new();
+    pub fn advertised(&self, state: &State) -> (HostName, i32) {
+        let mut host = HostName::new();
         let listener = state.config.listeners.get(usize::from(self.listener.0));
         match listener.and_then(|l| l.advertised.as_ref()) {
             Some(told) => {
@@ -78,6 +83,9 @@ impl Peer {
                 (host, i32::from(told.port))
             }
             None => {
+                if let Some(name) = &self.name {
+                    return (name.clone(), i32::from(self.local.port()));
+                }
                 let _ = write!(host, "{}", self.local.ip().to_canonical());
                 (host, i32::from(self.local.port()))
             }

@@ -32,6 +32,7 @@ pub use handshakes::Handshakes;
 pub use settings::{Chosen, IDENTITIES_MAX, OwnIdentity, Settings};
 pub use tell::Counters;
 
+use crate::handler::HostName;
 use crate::logging::RateLimited;
 use crate::metrics;
 use crate::tls_setup::TlsSetup;
@@ -452,10 +453,12 @@ impl Desk {
         }
     }
 
-    /// A handshake is done: it is counted and told, and its place is free.
+    /// A handshake is done: it is counted and told, and its place is free. The name that the client asked for comes back, when a
+    /// certificate bears it.
     ///
     /// Errors: the client has no principal. Its place is kept for [`Desk::failed`].
-    pub fn connected(&mut self, slot: usize, peer: SocketAddr, now: Instant) -> Result<(), Cause> {
+    pub fn connected(&mut self, slot: usize, peer: SocketAddr, now: Instant) -> Result<Option<HostName>, Cause> {
+        let mut name = None;
         let link = self
             .links
             .get_mut(slot)
@@ -471,6 +474,10 @@ impl Desk {
                 link.place = Some(lease);
                 return Err(Cause::RefusedHere(Alert::AccessDenied));
             };
+            name = place.settings.as_ref().and_then(|settings| {
+                let asked = link.session.server_name()?;
+                settings.bear(asked).then(|| HostName::try_from(asked).ok())?
+            });
             self.counters.on_done(&link.session, &place.notes);
             if let Some(missed) = self.done_log.admit(now) {
                 let session = &link.session;
@@ -478,7 +485,7 @@ impl Desk {
             }
         }
         self.handshakes.release(lease);
-        Ok(())
+        Ok(name)
     }
 
     /// A handshake failed: it is counted, told and held against the peer, and its place is free. Its record buffers stay for the alert.
@@ -498,7 +505,9 @@ impl Desk {
                 Some(step) => step.to,
                 None => StateId::AwaitClientHello,
             };
+            let alert = link.session.last_alert();
             let failed = Failed {
+                alert,
                 peer,
                 cause,
                 state,

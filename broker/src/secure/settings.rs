@@ -2,7 +2,7 @@
 //!
 //! Loaded anew as a whole; a handshake under way keeps the settings that it began with.
 
-use skerry_tls::certificate::{Verified, Verifier};
+use skerry_tls::certificate::{ServerName, Verified, Verifier};
 use skerry_tls::config::{ClientAuth, Identity, ServerConfig};
 use skerry_tls::crypto::Provider;
 use skerry_tls::crypto::either::Either;
@@ -10,6 +10,7 @@ use skerry_tls::crypto::fast::Fast;
 use skerry_tls::crypto::mbedtls::Mbedtls;
 use skerry_tls::handshake::TicketKeys;
 use skerry_tls::suite::{CipherSuite, Group, SignatureScheme, Version};
+use skerry_tls::x509::check::bears;
 
 use crate::config::principal::PrincipalRules;
 
@@ -51,6 +52,13 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Whether one of the certificates bears this host name.
+    #[must_use]
+    pub fn bear(&self, name: &str) -> bool {
+        let leaves = self.identities.iter().filter_map(|identity| identity.chain.first());
+        leaves.into_iter().any(|leaf| bears(leaf, ServerName::Dns(name)))
+    }
+
     /// What Kafka calls the client: what the rules make of its certificate's subject, or nobody. `None` when no rule is for it, or the
     /// subject is too long to be known whole; Kafka lets no such client in.
     #[must_use]

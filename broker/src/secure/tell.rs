@@ -3,6 +3,7 @@
 use core::fmt;
 use core::net::SocketAddr;
 
+use skerry_tls::alert::Alert;
 use skerry_tls::cause::{Cause, Met};
 use skerry_tls::meter::Cost;
 use skerry_tls::notes::{Notes, Offered};
@@ -112,6 +113,8 @@ pub struct Failed<'a> {
     pub cause: Cause,
     /// Where it stood.
     pub state: StateId,
+    /// What the peer was told.
+    pub alert: Option<Alert>,
     /// What it noted.
     pub notes: &'a Notes,
     /// Lines like this that were not written.
@@ -139,7 +142,7 @@ impl fmt::Display for Failed<'_> {
             Cause::Decode(kind) | Cause::IllegalParameter(kind) => write!(f, " ({})", Name(Met::Handshake(kind)))?,
             _ => write!(f, " in {}", self.state.name())?,
         }
-        if let Some(alert) = self.cause.alert() {
+        if let Some(alert) = self.alert {
             write!(f, "; alert {} sent", alert.name())?;
         }
         if let Some(details) = Details::of(&self.notes.refused) {

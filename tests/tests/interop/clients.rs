@@ -158,6 +158,12 @@ impl Broker {
         }
     }
 
+    /// The CA that clients are told to trust.
+    pub fn ca(&self) -> &Path {
+        let told = self.told.iter().find(|(name, _)| *name == "SKERRY_CA");
+        &told.expect("a broker that speaks TLS").1
+    }
+
     /// A number of the broker's metrics page.
     pub fn metric(&self, series: &str) -> f64 {
         let port = self.metrics.expect("a broker with metrics");

@@ -216,3 +216,27 @@ fn tls_librdkafka_own_tests() {
     command.args(["0001", "0005", "0012", "0017", "0026", "0085", "0090", "0113"]);
     run(&command, "1000", None);
 }
+
+/// Goal: a client that verified a name is sent to that name, not to an address that the certificate may not bear.
+#[test]
+#[ignore = "needs the clients: tests/setup.sh test"]
+fn tls_clients_are_sent_to_the_name_that_they_verified() {
+    let broker = Broker::own(0, Security::Tls);
+    let port = broker.bootstrap.rsplit(':').next().expect("a port");
+    for (host, told) in [("localhost", "localhost"), ("127.0.0.1", "127.0.0.1")] {
+        let output = Command::new("kcat")
+            .args([
+                "-L",
+                "-b",
+                &format!("{host}:{port}"),
+                "-X",
+                "security.protocol=ssl",
+                "-X",
+            ])
+            .arg(format!("ssl.ca.location={}", broker.ca().display()))
+            .output()
+            .expect("kcat");
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(text.contains(&format!(" at {told}:{port} ")), "{host}: {text}");
+    }
+}

@@ -250,6 +250,12 @@ fn uses(leaf: &Certificate<'_>, role: Role, findings: &mut Vec<Finding>) {
     }
 }
 
+/// Whether a certificate bears a name (RFC 9525). False for one that cannot be read.
+#[must_use]
+pub fn bears(certificate: &[u8], name: ServerName<'_>) -> bool {
+    Certificate::read(certificate).is_ok_and(|read| host::is_named(read.extensions.subject_alt_name, name))
+}
+
 /// Whether `private` is the key of the certificate `leaf`: what it signs is checked with the certificate's.
 ///
 /// Errors: [`Cause::CertificateUnreadable`] and [`Cause::CertificateUnsupported`] for the certificate; [`Cause::ArenaFull`] and
