@@ -117,6 +117,9 @@ fn seal_into<P: Provider>(
 mod tests {
     use alloc::vec::Vec;
 
+    /// Content types and contents.
+    type Records = Vec<(u8, Vec<u8>)>;
+
     use super::*;
     use crate::crypto::{AeadAlgorithm, TAG_BYTES};
     use crate::testing::Toy;
@@ -130,7 +133,7 @@ mod tests {
         room: usize,
         is_closed: bool,
         run: impl FnOnce(&mut Flight<'_, Toy>) -> Result<(), Cause>,
-    ) -> (Result<(), Cause>, Vec<(u8, Vec<u8>)>) {
+    ) -> (Result<(), Cause>, Records) {
         let (mut write, mut pending, mut out, mut filled) = (WriteHalf::plain(), [0; 256], [0; 1024], 0);
         let lent = Out::new(&mut out[..room], &mut filled);
         let mut flight = Flight::new(&mut write, &mut pending, lent, is_closed);
