@@ -218,7 +218,7 @@ fn starts(args: &Args, binary: &Path, figures: &mut Figures) -> Result<(), Strin
 
     let data = TempDir::new();
     let skerry = start(binary, data.path(), &[]);
-    Server::running(&skerry.address.to_string(), None)?.create_topic(TOPIC, PARTITIONS)?;
+    Server::running(&skerry.address.to_string(), None, None)?.create_topic(TOPIC, PARTITIONS)?;
     fill(&skerry, args.log_bytes)?;
     stop(skerry)?;
     for cold in [false, true] {

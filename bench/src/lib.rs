@@ -9,4 +9,5 @@ pub mod memory;
 pub mod process;
 pub mod report;
 pub mod server;
+pub mod storm;
 pub mod tls;

@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use skerry_bench::{broker, footprint, handshake};
+use skerry_bench::{broker, footprint, handshake, storm};
 
 /// Measures brokers of Kafka's protocol.
 #[derive(Parser)]
@@ -22,6 +22,14 @@ enum What {
     Broker(broker::Args),
     /// What a TLS handshake costs a server: ours, rustls, OpenSSL, mbedtls.
     Handshake(handshake::Args),
+    /// A server for `handshake`.
+    #[command(hide = true)]
+    ServeHandshakes(handshake::ServeArgs),
+    /// Handshakes that fail, by the hundred: what each costs the broker, and what good clients feel of it.
+    Storm(storm::Args),
+    /// The storm of `storm`.
+    #[command(hide = true)]
+    StormLoad(storm::LoadArgs),
 }
 
 fn main() -> ExitCode {
@@ -29,6 +37,9 @@ fn main() -> ExitCode {
         What::Footprint(args) => footprint::run(&args),
         What::Broker(args) => broker::run(&args),
         What::Handshake(args) => handshake::run(&args),
+        What::ServeHandshakes(args) => handshake::serve(&args),
+        What::Storm(args) => storm::run(&args),
+        What::StormLoad(args) => storm::run_load(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,5 +1,6 @@
 //! The broker that is measured: Skerry as a child process, or any broker that is there already.
 
+use std::fs;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,8 +14,11 @@ use skerry_core::wire::Array;
 use skerry_tests::client::{Client, reply};
 use skerry_tests::process::{Skerry, Start, TempDir, build};
 use skerry_tests::wire;
+use skerry_tls::testing::Fixture;
+use skerry_tls::x509::pem;
 
 use crate::process;
+use crate::tls::Target;
 
 /// Versions that Kafka 2.8 to 4.x and Skerry all speak.
 const API_VERSIONS: i16 = 3;
@@ -34,8 +38,10 @@ pub fn binary(named: Option<&Path>) -> PathBuf {
 /// A broker to be measured. Dropping it ends it when this program started it.
 #[derive(Debug)]
 pub struct Server {
-    /// Where it listens.
+    /// Where it listens, in plain.
     pub address: SocketAddr,
+    /// Where it listens over TLS, when it was asked to.
+    pub tls_address: Option<SocketAddr>,
     /// Its process, when known.
     pub pid: Option<u32>,
     child: Option<(Skerry, TempDir)>,
@@ -48,11 +54,65 @@ impl Server {
     pub fn start(binary: &Path, overrides: &[&str], processor: Option<usize>) -> Result<Self, String> {
         let directory = TempDir::new();
         let skerry = start(binary, directory.path(), overrides);
+        Self::of(skerry, None, directory, processor)
+    }
+
+    /// As [`Server::start`], with a TLS listener besides, whose certificate is [`Fixture::P256`]; a third listener of the name `MUTUAL` asks
+    /// for certificates of [`Fixture::CA`].
+    ///
+    /// Errors: as [`Server::start`]; and files that cannot be written.
+    pub fn start_with_tls(binary: &Path, overrides: &[&str], processor: Option<usize>) -> Result<Self, String> {
+        let directory = TempDir::new();
+        let at = |name: &str| directory.path().join(name);
+        let files = [
+            (
+                "own.pem",
+                vec![
+                    ("PRIVATE KEY", Fixture::P256.key),
+                    ("CERTIFICATE", Fixture::P256.certificate),
+                ],
+            ),
+            ("ca.pem", vec![("CERTIFICATE", Fixture::CA.certificate)]),
+        ];
+        for (name, parts) in files {
+            let text: String = parts
+                .iter()
+                .map(|(label, der)| pem::write(label, der).to_string())
+                .collect();
+            fs::write(at(name), text).map_err(|e| format!("{}: {e}", at(name).display()))?;
+        }
+        let own = [
+            "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SSL:SSL,MUTUAL:SSL".into(),
+            format!("ssl.keystore.location={}", at("own.pem").display()),
+            format!("ssl.truststore.location={}", at("ca.pem").display()),
+            "listener.name.mutual.ssl.client.auth=required".into(),
+        ];
+        let overrides: Vec<&str> = own
+            .iter()
+            .map(String::as_str)
+            .chain(overrides.iter().copied())
+            .collect();
+        let data = at("data");
+        let mut start = Start::new(&data).with(&overrides);
+        start.binary = Some(binary);
+        start.listeners = "PLAINTEXT://127.0.0.1:0,SSL://127.0.0.1:0,MUTUAL://127.0.0.1:0";
+        let skerry = start.start();
+        let tls = skerry.listener("SSL");
+        Self::of(skerry, Some(tls), directory, processor)
+    }
+
+    fn of(
+        skerry: Skerry,
+        tls_address: Option<SocketAddr>,
+        directory: TempDir,
+        processor: Option<usize>,
+    ) -> Result<Self, String> {
         if let Some(processor) = processor {
             process::pin(skerry.pid(), processor).map_err(|e| format!("cannot pin to processor {processor}: {e}"))?;
         }
         Ok(Self {
             address: skerry.address,
+            tls_address,
             pid: Some(skerry.pid()),
             child: Some((skerry, directory)),
         })
@@ -61,10 +121,14 @@ impl Server {
     /// One that runs already.
     ///
     /// Errors: the address cannot be found.
-    pub fn running(address: &str, pid: Option<u32>) -> Result<Self, String> {
-        let found = address.to_socket_addrs().map_err(|e| format!("{address}: {e}"))?.next();
+    pub fn running(address: &str, tls_address: Option<&str>, pid: Option<u32>) -> Result<Self, String> {
+        let find = |address: &str| {
+            let found = address.to_socket_addrs().map_err(|e| format!("{address}: {e}"))?.next();
+            found.ok_or_else(|| format!("{address}: no address"))
+        };
         Ok(Self {
-            address: found.ok_or_else(|| format!("{address}: no address"))?,
+            address: find(address)?,
+            tls_address: tls_address.map(find).transpose()?,
             pid,
             child: None,
         })
@@ -131,6 +195,23 @@ impl Server {
         };
         let _ = self.connect()?.call(DELETE_TOPICS, &request);
         Ok(())
+    }
+
+    /// Where a load connects.
+    ///
+    /// Errors: it does not listen over TLS.
+    pub fn target(&self, is_tls: bool) -> Result<Target, String> {
+        match (is_tls, self.tls_address) {
+            (false, _) => Ok(self.address.into()),
+            (true, Some(address)) => Ok(Target { address, is_tls }),
+            (true, None) => Err(format!("{} does not listen over TLS", self.address)),
+        }
+    }
+
+    /// Where a further listener of that name is, when this program started the broker.
+    #[must_use]
+    pub fn listener(&self, name: &str) -> Option<SocketAddr> {
+        self.child.as_ref().map(|(skerry, _)| skerry.listener(name))
     }
 
     /// Whether it is this program's child.

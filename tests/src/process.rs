@@ -294,6 +294,13 @@ impl Skerry {
         }
     }
 
+    /// The address of a listener that has no other's name, once it is told. Waits for that.
+    #[must_use]
+    pub fn listener(&self, name: &str) -> SocketAddr {
+        let line = self.wait_for_line(&format!("listening on {name}://"));
+        listening_on(&line).expect("an address")
+    }
+
     /// Resident memory in bytes.
     #[must_use]
     pub fn resident_bytes(&self) -> u64 {

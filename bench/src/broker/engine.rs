@@ -6,7 +6,6 @@
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use rustix::buffer::spare_capacity;
@@ -17,6 +16,7 @@ use rustix::time::{
 };
 
 use crate::process::{Cpu, Tasks};
+use crate::tls::{Channel, Target};
 
 /// What one connection asks, and what it makes of the answers.
 pub trait Script {
@@ -88,7 +88,7 @@ impl Run {
 }
 
 struct Connection<S> {
-    stream: TcpStream,
+    stream: Channel,
     script: S,
     /// When each request under way was due, oldest first, and its correlation id.
     under_way: VecDeque<(Instant, i32)>,
@@ -117,12 +117,13 @@ const PATIENCE: Duration = Duration::from_secs(60);
 impl<S: Script> Engine<S> {
     /// Connects one stream for each script. `server` is the process whose CPU time is counted.
     ///
-    /// Errors: the address cannot be reached, or the system's.
-    pub fn connect(address: SocketAddr, scripts: Vec<S>, server: Option<u32>) -> Result<Self, String> {
-        Self::try_connect(address, scripts, server).map_err(|e| format!("{address}: {e}"))
+    /// Errors: the address cannot be reached, a TLS handshake fails, or the system's.
+    pub fn connect(target: impl Into<Target>, scripts: Vec<S>, server: Option<u32>) -> Result<Self, String> {
+        let target = target.into();
+        Self::try_connect(target, scripts, server).map_err(|e| format!("{}: {e}", target.address))
     }
 
-    fn try_connect(address: SocketAddr, scripts: Vec<S>, server: Option<u32>) -> io::Result<Self> {
+    fn try_connect(target: Target, scripts: Vec<S>, server: Option<u32>) -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let timer = timerfd_create(
             TimerfdClockId::Monotonic,
@@ -137,11 +138,10 @@ impl<S: Script> Engine<S> {
         )?;
         let mut connections = Vec::with_capacity(scripts.len());
         for (at, script) in scripts.into_iter().enumerate() {
-            let stream = TcpStream::connect(address)?;
-            stream.set_nodelay(true)?;
-            stream.set_nonblocking(true)?;
+            let stream = Channel::connect(target)?;
+            stream.stream.set_nonblocking(true)?;
             let flags = epoll::EventFlags::IN | epoll::EventFlags::OUT | edges;
-            epoll::add(&epoll, &stream, epoll::EventData::new_u64(at as u64), flags)?;
+            epoll::add(&epoll, &stream.stream, epoll::EventData::new_u64(at as u64), flags)?;
             connections.push(Connection {
                 stream,
                 script,
@@ -246,6 +246,10 @@ impl<S: Script> Engine<S> {
 impl<S: Script> Connection<S> {
     /// Sends what is due and has a place, until the socket takes no more.
     fn send(&mut self, plan: &Plan, sending: bool, now: Instant) -> io::Result<()> {
+        match self.stream.flush() {
+            Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(()),
+            other => other?,
+        }
         loop {
             if self.unsent == 0 {
                 if self.under_way.len() >= plan.in_flight {
@@ -285,7 +289,8 @@ impl<S: Script> Connection<S> {
             };
             self.filled += got;
             self.take_answers(run, counts)?;
-            if got < room {
+            // Over TLS a read ends with a record.
+            if got < room && !self.stream.is_tls() {
                 return Ok(());
             }
         }
@@ -327,7 +332,7 @@ fn own_tasks() -> Result<Tasks, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::TcpListener;
+    use std::net::{SocketAddr, TcpListener};
     use std::thread;
 
     /// Asks with four bytes and takes any answer.

@@ -16,6 +16,7 @@ use crate::machine::Machine;
 use crate::process::{self, Memory};
 use crate::report::{Cell, Column, Report, Section, column};
 use crate::server::{Server, binary};
+use crate::tls::Target;
 
 /// What to measure, and how.
 #[derive(clap::Args, Clone, Debug)]
@@ -29,6 +30,9 @@ pub struct Args {
     /// The process of that broker, to know what it costs
     #[arg(long, value_name = "PID", requires = "against")]
     pub pid: Option<u32>,
+    /// Measure each case over TLS too, beside plaintext; with --against, where that broker listens over TLS
+    #[arg(long, value_name = "HOST:PORT", num_args = 0..=1)]
+    pub tls: Option<Option<String>>,
     /// Settings of the started broker, as `skerry run` takes them
     #[arg(long = "override", value_name = "KEY=VALUE")]
     pub overrides: Vec<String>,
@@ -90,6 +94,7 @@ struct Case {
     shape: Shape,
     what: What,
     slow: bool,
+    is_tls: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,27 +103,38 @@ enum What {
     Fetch,
 }
 
-fn cases() -> Vec<Case> {
+fn cases(with_tls: bool) -> Vec<Case> {
     let mut out = Vec::new();
+    let mut push = |case: Case| {
+        let over_tls = Case {
+            name: format!("{}/tls", case.name),
+            is_tls: true,
+            ..case.clone()
+        };
+        out.push(case);
+        out.extend(with_tls.then_some(over_tls));
+    };
     for slow in [false, true] {
         for (acks, word) in [(-1, "all"), (1, "1")] {
             for shape in SHAPES {
                 let flush = if slow { "/flush=20ms" } else { "" };
-                out.push(Case {
+                push(Case {
                     name: format!("produce/{}/acks={word}{flush}", shape.name),
                     shape,
                     what: What::Produce { acks },
                     slow,
+                    is_tls: false,
                 });
             }
         }
     }
     for shape in SHAPES.into_iter().take(3) {
-        out.push(Case {
+        push(Case {
             name: format!("fetch/{}", shape.name),
             shape,
             what: What::Fetch,
             slow: false,
+            is_tls: false,
         });
     }
     out
@@ -144,7 +160,13 @@ pub fn run(args: &Args) -> Result<(), String> {
         columns: COLUMNS,
         rows: Vec::new(),
     };
-    for case in cases() {
+    let mut ratios = Section {
+        name: "TLS against plaintext".into(),
+        columns: RATIOS,
+        rows: Vec::new(),
+    };
+    let mut plain: Option<Runs> = None;
+    for case in cases(args.tls.is_some()) {
         if !case.name.contains(&args.only) || (case.slow && args.against.is_some()) {
             continue;
         }
@@ -153,16 +175,31 @@ pub fn run(args: &Args) -> Result<(), String> {
             (Some(program), _) => {
                 let slow = case.slow.then_some(SLOW_FLUSH);
                 let overrides: Vec<&str> = args.overrides.iter().map(String::as_str).chain(slow).collect();
-                Server::start(program, &overrides, processor)?
+                match args.tls {
+                    Some(_) => Server::start_with_tls(program, &overrides, processor)?,
+                    None => Server::start(program, &overrides, processor)?,
+                }
             }
-            (None, against) => Server::running(against.as_deref().unwrap_or_default(), args.pid)?,
+            (None, against) => {
+                let tls = args.tls.as_ref().and_then(Option::as_deref);
+                Server::running(against.as_deref().unwrap_or_default(), tls, args.pid)?
+            }
         };
-        section.rows.push(measure(args, &case, &server)?);
+        let (row, runs) = measure(args, &case, &server)?;
+        section.rows.push(row);
+        match (case.is_tls, &plain) {
+            (true, Some(plain)) => ratios.rows.push(ratio(&case, plain, &runs)),
+            _ => plain = Some(runs),
+        }
     }
     let report = Report {
         machine,
         about: about(args),
-        sections: vec![section],
+        sections: if ratios.rows.is_empty() {
+            vec![section]
+        } else {
+            vec![section, ratios]
+        },
     };
     report.print(args.json);
     match &args.save {
@@ -210,7 +247,30 @@ const COLUMNS: &[Column] = &[
     column("written_per_byte", "disk bytes/byte"),
 ];
 
-fn measure(args: &Args, case: &Case, server: &Server) -> Result<Vec<Cell>, String> {
+const RATIOS: &[Column] = &[
+    column("case", "case"),
+    column("throughput_ratio", "throughput ×"),
+    column("cpu_ratio", "CPU per MB ×"),
+    column("half_cpu_ratio", "half: CPU per MB ×"),
+    column("p99_ratio", "p99 ×"),
+];
+
+/// What a case over TLS is of the same in plaintext, which ran just before.
+fn ratio(case: &Case, plain: &Runs, tls: &Runs) -> Vec<Cell> {
+    let of = |value: fn(&Run) -> f64, run: fn(&Runs) -> &Run| value(run(tls)) / value(run(plain));
+    let cpu = |run: &Run| run.server.all() / run.work.bytes as f64;
+    let p99 = |run: &Run| run.quantile(0.99).unwrap_or_default().as_secs_f64();
+    vec![
+        case.name.as_str().into(),
+        of(|run| run.requests as f64 / run.seconds, |runs| &runs.closed).into(),
+        of(cpu, |runs| &runs.closed).into(),
+        of(cpu, |runs| &runs.half).into(),
+        of(p99, |runs| &runs.half).into(),
+    ]
+}
+
+fn measure(args: &Args, case: &Case, server: &Server) -> Result<(Vec<Cell>, Runs), String> {
+    let target = server.target(case.is_tls)?;
     let partitions = i32::try_from(args.connections).map_err(|_| "too many connections")?;
     let topic = format!("bench-{}-{}", std::process::id(), case.name.replace(['/', '='], "-"));
     server.create_topic(&topic, partitions)?;
@@ -221,7 +281,7 @@ fn measure(args: &Args, case: &Case, server: &Server) -> Result<Vec<Cell>, Strin
             let scripts = (0..partitions)
                 .map(|p| Producer::new(&topic, p, acks, &batch))
                 .collect();
-            both(args, server, scripts, args.in_flight)?
+            both(args, server, target, scripts, args.in_flight)?
         }
         What::Fetch => {
             let scripts = (0..partitions).map(|p| Producer::new(&topic, p, -1, &batch)).collect();
@@ -233,7 +293,7 @@ fn measure(args: &Args, case: &Case, server: &Server) -> Result<Vec<Cell>, Strin
             };
             Engine::connect(server.address, scripts, None)?.run(&fill)?;
             let scripts = (0..partitions).map(|p| Consumer::new(&topic, p, 500, &batch)).collect();
-            both(args, server, scripts, 1)?
+            both(args, server, target, scripts, 1)?
         }
     };
     let resident = server.pid.and_then(|pid| Memory::of(pid).ok());
@@ -244,7 +304,7 @@ fn measure(args: &Args, case: &Case, server: &Server) -> Result<Vec<Cell>, Strin
     if !server.is_ours() {
         server.delete_topic(&topic)?;
     }
-    Ok(row(case, &runs, server.pid.is_some(), resident, wrote))
+    Ok((row(case, &runs, server.pid.is_some(), resident, wrote), runs))
 }
 
 struct Runs {
@@ -254,8 +314,14 @@ struct Runs {
     bytes: u64,
 }
 
-fn both<S: Script>(args: &Args, server: &Server, scripts: Vec<S>, in_flight: usize) -> Result<Runs, String> {
-    let mut engine = Engine::connect(server.address, scripts, server.pid)?;
+fn both<S: Script>(
+    args: &Args,
+    server: &Server,
+    target: Target,
+    scripts: Vec<S>,
+    in_flight: usize,
+) -> Result<Runs, String> {
+    let mut engine = Engine::connect(target, scripts, server.pid)?;
     let time = Duration::from_secs_f64(args.seconds);
     let plan = |pace, time| Plan {
         pace,

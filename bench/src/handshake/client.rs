@@ -68,6 +68,12 @@ impl Client {
         self.end.session.state_id() == skerry_tls::state::StateId::Connected
     }
 
+    /// Sessions that may be resumed, so far.
+    #[must_use]
+    pub const fn tickets(&self) -> u64 {
+        self.end.kept.count
+    }
+
     /// That the handshake was of the kind that was meant, once there was one to be resumed.
     ///
     /// Errors: it was not.

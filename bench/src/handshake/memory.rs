@@ -1,9 +1,11 @@
-//! Handshakes in memory: every server in turn, again and again, so that whatever the machine does besides is felt by all alike.
+//! Handshakes in memory: every server once in each round, in an order drawn anew, so that whatever the machine does besides, and whatever the
+//! one before left in the caches, is felt by all alike.
 
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 use skerry_tls::crypto::either::Choice;
+use skerry_tls::testing::Seeded;
 
 use super::client::Client;
 use super::floor::{Floor, Sizes};
@@ -143,8 +145,14 @@ pub fn measure(kind: Kind, peers: &[Peer], time: Duration) -> Result<Vec<(String
     }
     let clock = Clock::new();
     let until = Instant::now() + time;
+    let mut random = Seeded::new(1);
+    let mut order: Vec<usize> = (0..all.len()).collect();
     while Instant::now() < until {
-        for (name, contestant, nanos) in &mut all {
+        for last in (1..order.len()).rev() {
+            order.swap(last, random.below(last + 1));
+        }
+        for &at in &order {
+            let (name, contestant, nanos) = &mut all[at];
             let mut spent = 0;
             match contestant {
                 Contestant::Handshake(meeting) => {

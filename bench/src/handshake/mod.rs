@@ -3,6 +3,7 @@
 mod client;
 mod floor;
 mod kind;
+mod loopback;
 mod memory;
 mod server;
 
@@ -11,11 +12,15 @@ use std::time::Duration;
 
 pub use client::Client;
 pub use kind::{Key, Kind, Shape};
+pub use loopback::{Measured, ServeArgs, Visitor, batch, knock, serve};
 pub use memory::Meeting;
-pub use server::{Peer, Server};
+pub use server::{Peer, start_arena};
+
+use skerry_tls::crypto::either::Choice;
 
 use crate::machine::Machine;
 use crate::report::{Column, Report, Section, column};
+use crate::server::Server;
 
 /// What to measure, and how.
 #[derive(clap::Args, Clone, Debug)]
@@ -29,6 +34,12 @@ pub struct Args {
     /// Seconds for each kind
     #[arg(long, value_name = "N", default_value_t = 5.0)]
     pub seconds: f64,
+    /// The `skerry` binary: over loopback its TLS listener is measured too
+    #[arg(long, value_name = "PATH")]
+    pub skerry: Option<PathBuf>,
+    /// Not in memory, or not over loopback
+    #[arg(long, value_name = "WHERE")]
+    pub without: Option<Where>,
     /// Do so many handshakes of each kind and measure nothing: for a profiler
     #[arg(long, value_name = "N")]
     pub profile: Option<u64>,
@@ -38,6 +49,15 @@ pub struct Args {
     /// Write the report to PATH.json and PATH.md too
     #[arg(long, value_name = "PATH")]
     pub save: Option<PathBuf>,
+}
+
+/// Where handshakes take place.
+#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Where {
+    /// In one thread, without a kernel.
+    Memory,
+    /// Over sockets, each server a process.
+    Loopback,
 }
 
 /// Times of one thing, sorted.
@@ -78,6 +98,16 @@ const COLUMNS: &[Column] = &[
     column("count", "handshakes"),
 ];
 
+const LOOPBACK: &[Column] = &[
+    column("kind", "handshake"),
+    column("server", "server"),
+    column("cpu_us", "CPU µs"),
+    column("connection_us", "a connection without a byte"),
+    column("net_us", "net"),
+    column("skerry_ratio", "skerry ÷ it, net"),
+    column("batches", "batches of 50"),
+];
+
 /// Measures every kind that is asked for.
 ///
 /// Errors: a handshake fails.
@@ -87,10 +117,24 @@ pub fn run(args: &Args) -> Result<(), String> {
     let kinds = Kind::ALL
         .into_iter()
         .filter(|kind| kind.to_string().contains(&args.only));
-    let mut section = Section {
+    let mut memory = Section {
         name: "In memory: CPU of the server for one handshake".into(),
         columns: COLUMNS,
         rows: Vec::new(),
+    };
+    let mut loopback = Section {
+        name: "Over loopback: CPU of the server's process for one connection with a handshake".into(),
+        columns: LOOPBACK,
+        rows: Vec::new(),
+    };
+    let time = Duration::from_secs_f64(args.seconds);
+    let broker = match &args.skerry {
+        Some(binary) => Some(Server::start_with_tls(
+            binary,
+            &["skerry.tls.penalty.max.ms=0"],
+            Some(0),
+        )?),
+        None => None,
     };
     for kind in kinds {
         eprintln!("{kind}");
@@ -104,20 +148,37 @@ pub fn run(args: &Args) -> Result<(), String> {
             }
             continue;
         }
-        let measured = memory::measure(kind, &peers, Duration::from_secs_f64(args.seconds))?;
-        let ours = measured.iter().find(|(name, _)| name == "skerry");
-        let ours = ours.and_then(|(_, times)| times.median());
-        for (name, times) in &measured {
-            let ratio = ours.zip(times.median()).map(|(ours, theirs)| ours / theirs);
-            section.rows.push(vec![
-                kind.to_string().as_str().into(),
-                name.as_str().into(),
-                times.median().into(),
-                times.quantile(0.1).into(),
-                times.quantile(0.99).into(),
-                ratio.into(),
-                (times.0.len() as f64).into(),
-            ]);
+        if args.without != Some(Where::Memory) {
+            let measured = memory::measure(kind, &peers, time)?;
+            let ours = median(&measured, OURS);
+            for (name, times) in &measured {
+                let ratio = ours.zip(times.median()).map(|(ours, theirs)| ours / theirs);
+                memory.rows.push(vec![
+                    kind.to_string().as_str().into(),
+                    name.as_str().into(),
+                    times.median().into(),
+                    times.quantile(0.1).into(),
+                    times.quantile(0.99).into(),
+                    ratio.into(),
+                    (times.0.len() as f64).into(),
+                ]);
+            }
+        }
+        if args.without != Some(Where::Loopback) {
+            let measured = loopback::measure(kind, &peers, broker.as_ref(), time)?;
+            let net = |one: &Measured| Some(one.times.median()? - one.plain.median()?);
+            let ours = measured.iter().find(|one| one.name == OURS).and_then(net);
+            for one in &measured {
+                loopback.rows.push(vec![
+                    kind.to_string().as_str().into(),
+                    one.name.as_str().into(),
+                    one.times.median().into(),
+                    one.plain.median().into(),
+                    net(one).into(),
+                    ours.zip(net(one)).map(|(ours, theirs)| ours / theirs).into(),
+                    (one.times.0.len() as f64).into(),
+                ]);
+            }
         }
     }
     if args.profile.is_some() {
@@ -126,13 +187,24 @@ pub fn run(args: &Args) -> Result<(), String> {
     let report = Report {
         machine,
         about: about(&peers),
-        sections: vec![section],
+        sections: [memory, loopback]
+            .into_iter()
+            .filter(|section| !section.rows.is_empty())
+            .collect(),
     };
     report.print(args.json);
     match &args.save {
         Some(path) => report.save(path),
         None => Ok(()),
     }
+}
+
+/// What others are compared with.
+const OURS: &str = Peer::Skerry(Choice::Fast).name();
+
+fn median(measured: &[(String, Times)], wanted: &str) -> Option<f64> {
+    let found = measured.iter().find(|(name, _)| name == wanted);
+    found.and_then(|(_, times)| times.median())
 }
 
 fn peers(args: &Args) -> Result<Vec<Peer>, String> {
@@ -154,8 +226,9 @@ fn about(peers: &[Peer]) -> Vec<(&'static str, String)> {
     }
     about.push((
         "how",
-        "the servers in turn, one handshake each, in one thread; the thread's CPU clock around the server's calls, its own cost taken off; the \
-         same client for all; X25519, AES-128-GCM, one certificate of the authority's, one ticket"
+        "in memory: every server once a round, in random order, in one thread; the thread's CPU clock around the server's calls, its own cost \
+         taken off. Over loopback: each server a process on one core behind the same accept loop, the client on the other; net: less what a \
+         connection without a byte costs. The same client for all; X25519, AES-128-GCM, one certificate of the authority's, one ticket; medians"
             .into(),
     ));
     about

@@ -19,11 +19,10 @@ use aws_lc_rs::signature::{self, EcdsaKeyPair, KeyPair as _, ParsedPublicKey, Rs
 use hmac::digest::{FixedOutput, Output};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest as _, Sha256, Sha384};
-use zeroize::Zeroizing;
 
 use super::{
     Aead, AeadAlgorithm, CryptoError, DIGEST_BYTES_MAX, Exchange, Hash, HashAlgorithm, KeyKind, NONCE_BYTES, Provider,
-    PublicKey, Random, SIGNATURE_BYTES_MAX, Secret, Share, SigningKey, TAG_BYTES, spki,
+    PublicKey, Random, SIGNATURE_BYTES_MAX, Secret, Share, SigningKey, TAG_BYTES, Wiped, spki,
 };
 use crate::suite::{Group, SignatureScheme};
 
@@ -74,7 +73,7 @@ impl Provider for Fast {
             Group::Secp256r1 => &agreement::ECDH_P256,
         };
         for _ in 0..DRAWS_MAX {
-            let mut private = Zeroizing::new([0; 32]);
+            let mut private = Wiped::<32>::zeros();
             random.fill(&mut *private)?;
             let Ok(private) = agreement::PrivateKey::from_private_key(algorithm, &*private) else {
                 continue;

@@ -15,8 +15,9 @@ pub mod mbedtls;
 mod spki;
 #[cfg(feature = "system-random")]
 pub mod system;
+mod wiped;
 
-use zeroize::{Zeroize, ZeroizeOnDrop};
+pub use wiped::Wiped;
 
 use crate::suite::{Group, SHARE_BYTES_MAX, SignatureScheme};
 
@@ -73,16 +74,16 @@ impl AeadAlgorithm {
 }
 
 /// A digest, MAC or key-schedule secret of at most [`DIGEST_BYTES_MAX`] bytes. Wiped when dropped.
-#[derive(Clone, Zeroize, ZeroizeOnDrop)]
+#[derive(Clone)]
 pub struct Secret {
-    bytes: [u8; DIGEST_BYTES_MAX],
+    bytes: Wiped<DIGEST_BYTES_MAX>,
     len: u8,
 }
 
 impl Secret {
     /// Nothing.
     pub const EMPTY: Self = Self {
-        bytes: [0; DIGEST_BYTES_MAX],
+        bytes: Wiped::zeros(),
         len: 0,
     };
 
@@ -90,7 +91,7 @@ impl Secret {
     #[must_use]
     pub const fn zeros(hash: HashAlgorithm) -> Self {
         Self {
-            bytes: [0; DIGEST_BYTES_MAX],
+            bytes: Wiped::zeros(),
             len: hash.bytes() as u8,
         }
     }

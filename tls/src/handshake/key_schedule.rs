@@ -3,10 +3,8 @@
 //!
 //! Cost: one HMAC per derivation, on top of what its label and context hash.
 
-use zeroize::Zeroizing;
-
 use crate::cause::Cause;
-use crate::crypto::{Hash, HashAlgorithm, KEY_BYTES_MAX, NONCE_BYTES, Provider, Secret};
+use crate::crypto::{Hash, HashAlgorithm, KEY_BYTES_MAX, NONCE_BYTES, Provider, Secret, Wiped};
 use crate::message::Writer;
 use crate::record::TrafficKeys;
 use crate::suite::CipherSuite;
@@ -135,7 +133,7 @@ pub fn finished<P: Provider>(
 /// The keys of one direction under a traffic secret (RFC 8446 §7.3).
 pub fn traffic_keys<P: Provider>(provider: &P, suite: CipherSuite, secret: &Secret) -> Result<TrafficKeys<P>, Cause> {
     let (hash, aead) = (suite.hash(), suite.aead());
-    let mut key = Zeroizing::new([0; KEY_BYTES_MAX]);
+    let mut key = Wiped::<KEY_BYTES_MAX>::zeros();
     let key = key.get_mut(..aead.key_bytes()).ok_or(Cause::Internal)?;
     expand_label(provider, hash, secret, b"key", &[], key)?;
     let mut iv = [0; NONCE_BYTES];

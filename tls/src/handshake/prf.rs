@@ -1,10 +1,8 @@
 //! TLS 1.2's pseudorandom function and what is made with it (RFC 5246 §5, §6.3, §8.1; RFC 7627).
 
-use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
-
 use crate::cause::Cause;
 use crate::certificate::Role;
-use crate::crypto::{AeadAlgorithm, HashAlgorithm, KEY_BYTES_MAX, NONCE_BYTES, Provider, Secret};
+use crate::crypto::{AeadAlgorithm, HashAlgorithm, KEY_BYTES_MAX, NONCE_BYTES, Provider, Secret, Wiped};
 use crate::message::{RANDOM_BYTES, VERIFY_DATA_BYTES_12};
 use crate::record::{TrafficKeys, fixed_iv_bytes};
 use crate::suite::CipherSuite;
@@ -60,10 +58,9 @@ pub fn verify_data<P: Provider>(
 
 /// What the keys of both directions are cut from (RFC 5246 §6.3): keys, then the fixed parts of nonces, the client's first each time. An AEAD
 /// has no MAC keys. Wiped when dropped.
-#[derive(Clone, Zeroize, ZeroizeOnDrop)]
+#[derive(Clone)]
 pub struct KeyBlock {
-    bytes: [u8; 2 * (KEY_BYTES_MAX + NONCE_BYTES)],
-    #[zeroize(skip)]
+    bytes: Wiped<{ 2 * (KEY_BYTES_MAX + NONCE_BYTES) }>,
     aead: AeadAlgorithm,
 }
 
@@ -78,7 +75,7 @@ impl KeyBlock {
     ) -> Result<Self, Cause> {
         let aead = suite.aead();
         let mut block = Self {
-            bytes: [0; 2 * (KEY_BYTES_MAX + NONCE_BYTES)],
+            bytes: Wiped::zeros(),
             aead,
         };
         let wanted = 2 * (aead.key_bytes() + fixed_iv_bytes(aead));
@@ -112,9 +109,9 @@ fn secret<P: Provider, const BYTES: usize>(
     key: &Secret,
     label_and_seed: &[&[u8]],
 ) -> Result<Secret, Cause> {
-    let mut out = Zeroizing::new([0; BYTES]);
-    prf(provider, hash, key, label_and_seed, out.as_mut())?;
-    Secret::copy(out.as_ref()).ok_or(Cause::Internal)
+    let mut out = Wiped::<BYTES>::zeros();
+    prf(provider, hash, key, label_and_seed, &mut *out)?;
+    Secret::copy(&*out).ok_or(Cause::Internal)
 }
 
 /// The most parts of label and seed.

@@ -16,14 +16,13 @@
 //! long a ticket lives is told by `issued` and our own clock.
 
 use skerry_core::time::Timestamp;
-use zeroize::Zeroizing;
 
 use crate::cause::Cause;
 use crate::certificate::{SUBJECT_BYTES_MAX, Verified};
 use crate::config::{ClientAuth, ServerConfig};
 use crate::crypto::{
     Aead, AeadAlgorithm, CryptoError, DIGEST_BYTES_MAX, Hash, HashAlgorithm, KEY_BYTES_MAX, NONCE_BYTES, Provider,
-    Random, Secret, TAG_BYTES,
+    Random, Secret, TAG_BYTES, Wiped,
 };
 use crate::message::{Cursor, HandshakeType, TICKET_LIFETIME_SECONDS_MAX, Writer};
 use crate::suite::CipherSuite;
@@ -53,7 +52,7 @@ impl<P: Provider> TicketKey<P> {
     fn new(provider: &P, random: &mut dyn Random, made: Timestamp) -> Result<Self, CryptoError> {
         let mut name = [0; NAME_BYTES];
         random.fill(&mut name)?;
-        let mut key = Zeroizing::new([0; KEY_BYTES_MAX]);
+        let mut key = Wiped::<KEY_BYTES_MAX>::zeros();
         random.fill(&mut *key)?;
         let aead = provider.aead(AeadAlgorithm::Aes256Gcm, &*key)?;
         Ok(Self { name, aead, made })
@@ -127,7 +126,7 @@ impl<P: Provider> TicketKeys<P> {
             .into_iter()
             .flatten()
             .find(|key| key.name == *name)?;
-        let mut bytes = Zeroizing::new([0; SESSION_BYTES_MAX]);
+        let mut bytes = Wiped::<SESSION_BYTES_MAX>::zeros();
         let plain = bytes.get_mut(..sealed.len().checked_sub(TAG_BYTES)?)?;
         key.aead.open_into(nonce, &binding.digest, sealed, plain).ok()?;
         let session = Resumable::decode(plain)?;

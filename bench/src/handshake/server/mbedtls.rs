@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use mbedtls::cipher::raw::CipherType;
 use mbedtls::error::codes;
-use mbedtls::pk::Pk;
+use mbedtls::pk::{EcGroupId, Pk};
 use mbedtls::rng::{CtrDrbg, OsEntropy};
 use mbedtls::ssl::config::{AuthMode, Endpoint, Preset, Transport};
 use mbedtls::ssl::{Config, Context, Io, TicketContext};
@@ -73,6 +73,8 @@ impl Mbedtls {
             config.set_ca_list(list(Fixture::CA.certificate)?, None);
             config.set_authmode(AuthMode::Required);
         }
+        let curves = vec![EcGroupId::Curve25519.into(), EcGroupId::SecP256R1.into(), 0];
+        config.set_curves(Arc::new(curves));
         let tickets = TicketContext::new(random, CipherType::Aes256Gcm, 24 * 3600)?;
         config.set_session_tickets_callback(Arc::new(tickets));
         Ok(Self {

@@ -11,7 +11,7 @@ mod openssl;
 #[cfg(feature = "rustls-peer")]
 mod rustls;
 
-pub use ours::provider;
+pub use ours::{provider, start_arena};
 
 use super::Kind;
 use skerry_tls::crypto::either::Choice;

@@ -16,12 +16,16 @@ use crate::tls::{End, now};
 /// Either provider.
 pub type Chosen = Either<Mbedtls, Fast>;
 
+/// Gives mbedtls its heap; nothing when it has one.
+pub fn start_arena() {
+    let _ = arena::start(8 << 20);
+}
+
 /// The provider that is asked for, for as long as the program runs.
 ///
 /// Errors: it has no memory.
 pub fn provider(choice: Choice) -> Result<&'static Chosen, String> {
-    // Started before by another server: nothing to do.
-    let _ = arena::start(arena::BYTES_MAX.min(8 << 20));
+    start_arena();
     let provider = Chosen::start(choice).map_err(|error| format!("provider {choice}: {error:?}"))?;
     Ok(Box::leak(Box::new(provider)))
 }

@@ -1,10 +1,12 @@
 //! One end of a TLS connection over bytes: a session of our engine with all that is lent to it, made once and used for one connection after
 //! the other.
 
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use core::ops::Range;
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use skerry_core::meter::Ticks;
 use skerry_core::time::Timestamp;
+use skerry_net::host::Clock as _;
+use skerry_net::linux::LinuxClock;
 use skerry_tls::cause::Cause;
 use skerry_tls::config::Config;
 use skerry_tls::crypto::Provider;
@@ -33,6 +35,8 @@ pub struct Kept {
     staged: Vec<u8>,
     /// What [`skerry_tls::config::ClientConfig::resume`] takes; empty when there is none.
     pub bytes: Vec<u8>,
+    /// Sessions that were kept so far.
+    pub count: u64,
 }
 
 impl Keep for Kept {
@@ -44,16 +48,19 @@ impl Keep for Kept {
 
     fn commit(&mut self) {
         std::mem::swap(&mut self.bytes, &mut self.staged);
+        self.count += 1;
     }
 }
 
 /// What a call of [`End::receive`] came to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Came {
     /// Bytes of the input that are done with.
     pub consumed: usize,
-    /// Bytes of data, at the start of the buffer that was lent for it.
-    pub data: usize,
+    /// Bytes of data at the start of the buffer that was lent for it.
+    pub into: usize,
+    /// Where data lies in the input instead.
+    pub place: Range<usize>,
     /// Whether the peer sends no more.
     pub closed: bool,
 }
@@ -66,7 +73,7 @@ pub struct End<P: Provider> {
     pub notes: Notes,
     /// A client's last session.
     pub kept: Kept,
-    begun: Instant,
+    clock: LinuxClock,
     message: Box<[u8]>,
     message_bytes: usize,
     scratch: Box<[u8]>,
@@ -80,7 +87,7 @@ impl<P: Provider> Default for End<P> {
             session: Session::server(),
             notes: Notes::default(),
             kept: Kept::default(),
-            begun: Instant::now(),
+            clock: LinuxClock::new(),
             message: vec![0; MESSAGE_BYTES].into(),
             message_bytes: 0,
             scratch: vec![0; SCRATCH_BYTES].into(),
@@ -97,15 +104,18 @@ macro_rules! lend {
             session: $session,
             notes,
             kept,
-            begun,
+            clock,
             message,
             message_bytes,
             scratch,
             out,
             out_bytes,
         } = &mut *$end;
-        let begun = *begun;
-        let ticks = || Ticks(begun.elapsed().as_nanos() as u64);
+        let clock = *clock;
+        let ticks = || {
+            let mut clock = clock;
+            clock.ticks()
+        };
         let mut $cx = Context {
             provider: $provider,
             random: &mut SystemRandom,
@@ -144,7 +154,7 @@ impl<P: Provider> End<P> {
         Ok(())
     }
 
-    /// Takes the records that are whole in `input`, until data has come to `into`.
+    /// Takes the records that are whole in `input`, up to the first that has data: it goes to `into` when there is room for the record.
     ///
     /// Errors: the session has failed; its alert, if it has one, waits in [`End::take_out`].
     pub fn receive(
@@ -155,6 +165,7 @@ impl<P: Provider> End<P> {
         into: &mut [u8],
     ) -> Result<Came, Cause> {
         let mut came = Came::default();
+        let start = input.as_ptr().addr();
         lend!(self, provider, config, |session, cx| {
             while let Some(rest) = input.get_mut(came.consumed..)
                 && !rest.is_empty()
@@ -162,22 +173,16 @@ impl<P: Provider> End<P> {
                 let received = session.receive_into(&mut cx, rest, into)?;
                 came.consumed += received.consumed;
                 match received.event {
-                    Event::Need(_) => break,
-                    Event::Progress | Event::Connected => {}
-                    Event::DataInto(bytes) => {
-                        came.data = bytes;
-                        break;
-                    }
+                    Event::Progress | Event::Connected => continue,
+                    Event::Need(_) => {}
+                    Event::DataInto(bytes) => came.into = bytes,
                     Event::Data(data) => {
-                        came.data = data.len().min(into.len());
-                        into[..came.data].copy_from_slice(&data[..came.data]);
-                        break;
+                        let at = data.as_ptr().addr() - start;
+                        came.place = at..at + data.len();
                     }
-                    Event::CloseNotify => {
-                        came.closed = true;
-                        break;
-                    }
+                    Event::CloseNotify => came.closed = true,
                 }
+                break;
             }
             Ok(came)
         })
