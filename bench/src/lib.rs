@@ -10,4 +10,3 @@ pub mod process;
 pub mod report;
 pub mod server;
 pub mod storm;
-pub mod tls;

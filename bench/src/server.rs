@@ -1,6 +1,5 @@
 //! The broker that is measured: Skerry as a child process, or any broker that is there already.
 
-use std::fs;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,11 +13,9 @@ use skerry_core::wire::Array;
 use skerry_tests::client::{Client, reply};
 use skerry_tests::process::{Skerry, Start, TempDir, build};
 use skerry_tests::wire;
-use skerry_tls::testing::Fixture;
-use skerry_tls::x509::pem;
 
 use crate::process;
-use crate::tls::Target;
+use skerry_tests::tls::{Target, files};
 
 /// Versions that Kafka 2.8 to 4.x and Skerry all speak.
 const API_VERSIONS: i16 = 3;
@@ -57,45 +54,21 @@ impl Server {
         Self::of(skerry, None, directory, processor)
     }
 
-    /// As [`Server::start`], with a TLS listener besides, whose certificate is [`Fixture::P256`]; a third listener of the name `MUTUAL` asks
-    /// for certificates of [`Fixture::CA`].
+    /// As [`Server::start`], with [`files::LISTENERS`].
     ///
-    /// Errors: as [`Server::start`]; and files that cannot be written.
+    /// Errors: as [`Server::start`].
     pub fn start_with_tls(binary: &Path, overrides: &[&str], processor: Option<usize>) -> Result<Self, String> {
         let directory = TempDir::new();
-        let at = |name: &str| directory.path().join(name);
-        let files = [
-            (
-                "own.pem",
-                vec![
-                    ("PRIVATE KEY", Fixture::P256.key),
-                    ("CERTIFICATE", Fixture::P256.certificate),
-                ],
-            ),
-            ("ca.pem", vec![("CERTIFICATE", Fixture::CA.certificate)]),
-        ];
-        for (name, parts) in files {
-            let text: String = parts
-                .iter()
-                .map(|(label, der)| pem::write(label, der).to_string())
-                .collect();
-            fs::write(at(name), text).map_err(|e| format!("{}: {e}", at(name).display()))?;
-        }
-        let own = [
-            "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SSL:SSL,MUTUAL:SSL".into(),
-            format!("ssl.keystore.location={}", at("own.pem").display()),
-            format!("ssl.truststore.location={}", at("ca.pem").display()),
-            "listener.name.mutual.ssl.client.auth=required".into(),
-        ];
+        let own = files::settings(directory.path());
         let overrides: Vec<&str> = own
             .iter()
             .map(String::as_str)
             .chain(overrides.iter().copied())
             .collect();
-        let data = at("data");
+        let data = directory.path().join("data");
         let mut start = Start::new(&data).with(&overrides);
         start.binary = Some(binary);
-        start.listeners = "PLAINTEXT://127.0.0.1:0,SSL://127.0.0.1:0,MUTUAL://127.0.0.1:0";
+        start.listeners = files::LISTENERS;
         let skerry = start.start();
         let tls = skerry.listener("SSL");
         Self::of(skerry, Some(tls), directory, processor)

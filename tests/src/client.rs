@@ -1,7 +1,7 @@
 //! A plain blocking client for tests over real sockets: one call after another, or pipelined.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::net::{Shutdown, TcpStream};
 
 use skerry_core::api::Call;
 use skerry_core::api::create_topics::{CreatableTopic, CreatableTopicConfig, CreateTopicsRequest};
@@ -17,13 +17,13 @@ use skerry_core::api::sync_group::SyncGroupRequest;
 use skerry_core::error_code::ErrorCode;
 use skerry_core::wire::{Array, Records};
 
-use crate::process::PATIENCE;
+use crate::tls::{Channel, Target};
 use crate::wire::{self, TestRecord};
 
 /// One connection to a broker.
 #[derive(Debug)]
 pub struct Client {
-    stream: TcpStream,
+    stream: Channel,
     next_id: i32,
 }
 
@@ -32,27 +32,24 @@ pub struct Client {
 pub struct Frame(pub Vec<u8>);
 
 impl Client {
-    /// Connects. Panics when nobody listens.
+    /// Connects, in plain or over TLS. Panics when nobody listens.
     #[must_use]
-    pub fn connect(address: SocketAddr) -> Self {
-        Self::try_connect(address).expect("a broker listens")
+    pub fn connect(target: impl Into<Target>) -> Self {
+        Self::try_connect(target).expect("a broker listens")
     }
 
     /// Connects.
     ///
     /// Errors: those of the socket.
-    pub fn try_connect(address: SocketAddr) -> io::Result<Self> {
-        let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
-        stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
+    pub fn try_connect(target: impl Into<Target>) -> io::Result<Self> {
+        let stream = Channel::connect(target.into())?;
         Ok(Self { stream, next_id: 0 })
     }
 
     /// The socket, for what no client should do.
     #[must_use]
     pub const fn stream(&mut self) -> &mut TcpStream {
-        &mut self.stream
+        &mut self.stream.stream
     }
 
     /// Sends a request; its correlation id.
@@ -61,6 +58,7 @@ impl Client {
     pub fn send<'a, C: Call<'a>>(&mut self, version: i16, call: &C) -> io::Result<i32> {
         self.next_id = self.next_id.wrapping_add(1);
         self.stream.write_all(&wire::request(call, version, self.next_id))?;
+        self.stream.flush()?;
         Ok(self.next_id)
     }
 
@@ -103,7 +101,7 @@ impl Client {
 
     /// Says that no more requests come.
     pub fn end(&self) {
-        let _ = self.stream.shutdown(Shutdown::Write);
+        let _ = self.stream.stream.shutdown(Shutdown::Write);
     }
 }
 

@@ -10,4 +10,5 @@ pub mod preload;
 pub mod process;
 pub mod rng;
 pub mod sim;
+pub mod tls;
 pub mod wire;

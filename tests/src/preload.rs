@@ -22,7 +22,7 @@ impl AllocationCount {
         let library = directory.join("count.so");
         compile("count.c", &library, &["-shared", "-fPIC"])?;
         let path = directory.join("allocations");
-        fs::write(&path, [0; 32])?;
+        fs::write(&path, [0; 40])?;
         let words = File::options().read(true).write(true).open(&path)?;
         Ok(Self { library, path, words })
     }
@@ -55,6 +55,11 @@ impl AllocationCount {
     /// Bytes asked for since the process started.
     pub fn bytes(&self) -> io::Result<u64> {
         self.word(1)
+    }
+
+    /// Bytes that the process has allocated now.
+    pub fn live_bytes(&self) -> io::Result<u64> {
+        self.word(4)
     }
 
     /// From now on (or no longer) prints each allocation's backtrace to the process's standard error: who is it?

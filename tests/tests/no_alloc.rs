@@ -1,4 +1,4 @@
-//! After warm-up the real broker allocates nothing: every call to an allocator in its process is counted from outside, by a preloaded
+//! After warm-up the real broker allocates nothing, over TLS as little as in plain: every call to an allocator in its process is counted from outside, by a preloaded
 //! C library, so that Rust and C are both seen.
 #![forbid(unsafe_code)]
 
@@ -6,6 +6,7 @@ use skerry_core::error_code::ErrorCode;
 use skerry_tests::client::Client;
 use skerry_tests::preload::AllocationCount;
 use skerry_tests::process::{Start, TempDir};
+use skerry_tests::tls::{Target, files};
 use skerry_tests::wire::{self, Producer, TestRecord};
 
 const TOPICS: [&str; 3] = ["one", "two", "three"];
@@ -25,7 +26,7 @@ struct Work {
 }
 
 impl Work {
-    fn begin(broker: std::net::SocketAddr) -> Self {
+    fn begin(broker: Target) -> Self {
         let mut member = Client::connect(broker);
         for topic in TOPICS {
             member.create_topic(topic, 2, &[]);
@@ -120,12 +121,22 @@ fn records(count: usize, bytes: usize) -> Vec<TestRecord> {
 const WARM_UP: usize = 300;
 const ROUNDS: usize = 500;
 
-fn nothing_is_allocated(settings: &[&str]) {
+fn nothing_is_allocated(settings: &[&str], is_tls: bool) {
     let dir = TempDir::new();
+    let own = files::settings(dir.path());
+    let settings: Vec<&str> = own.iter().map(String::as_str).chain(settings.iter().copied()).collect();
     let count = AllocationCount::build(dir.path()).expect("the counter builds");
     let data = dir.path().join("data");
-    let broker = Start::new(&data).with(settings).counted(&count).start();
-    let mut work = Work::begin(broker.address);
+    let mut start = Start::new(&data).with(&settings).counted(&count);
+    start.listeners = files::LISTENERS;
+    let broker = start.start();
+    let mut work = Work::begin(match is_tls {
+        true => Target {
+            address: broker.listener("SSL"),
+            is_tls,
+        },
+        false => broker.address.into(),
+    });
     for _ in 0..WARM_UP {
         work.round();
     }
@@ -147,20 +158,24 @@ fn nothing_is_allocated(settings: &[&str]) {
     assert!(broker.stop().0.success());
 }
 
+const SMALL_FILES: [&str; 2] = ["log.segment.bytes=4000000", "skerry.checkpoint.bytes=1000000"];
+
 #[test]
 fn nothing_is_allocated_for_requests_with_io_uring() {
-    nothing_is_allocated(&[
-        "skerry.io_uring=auto",
-        "log.segment.bytes=4000000",
-        "skerry.checkpoint.bytes=1000000",
-    ]);
+    let [segment, checkpoint] = SMALL_FILES;
+    nothing_is_allocated(&["skerry.io_uring=auto", segment, checkpoint], false);
 }
 
 #[test]
 fn nothing_is_allocated_for_requests_without_io_uring() {
-    nothing_is_allocated(&[
-        "skerry.io_uring=off",
-        "log.segment.bytes=4000000",
-        "skerry.checkpoint.bytes=1000000",
-    ]);
+    let [segment, checkpoint] = SMALL_FILES;
+    nothing_is_allocated(&["skerry.io_uring=off", segment, checkpoint], false);
+}
+
+/// Produce, fetch, commit and heartbeat in records of each provider, which allocate when a key is made and not after.
+#[test]
+fn nothing_is_allocated_for_requests_over_tls() {
+    let [segment, checkpoint] = SMALL_FILES;
+    nothing_is_allocated(&["skerry.tls.provider=fast", segment, checkpoint], true);
+    nothing_is_allocated(&["skerry.tls.provider=mbedtls", segment, checkpoint], true);
 }

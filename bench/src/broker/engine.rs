@@ -16,7 +16,7 @@ use rustix::time::{
 };
 
 use crate::process::{Cpu, Tasks};
-use crate::tls::{Channel, Target};
+use skerry_tests::tls::{Channel, Target};
 
 /// What one connection asks, and what it makes of the answers.
 pub trait Script {

@@ -16,7 +16,7 @@ use crate::machine::Machine;
 use crate::process::{self, Memory};
 use crate::report::{Cell, Column, Report, Section, column};
 use crate::server::{Server, binary};
-use crate::tls::Target;
+use skerry_tests::tls::Target;
 
 /// What to measure, and how.
 #[derive(clap::Args, Clone, Debug)]

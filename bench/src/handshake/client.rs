@@ -8,7 +8,7 @@ use skerry_tls::suite::{CipherSuite, Group, Version};
 use skerry_tls::testing::{Accepting, Fixture, Loaded};
 
 use super::Kind;
-use crate::tls::{Came, End};
+use skerry_tests::tls::{Came, End};
 
 /// A client for one kind of handshake.
 pub struct Client {

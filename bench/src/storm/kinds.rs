@@ -89,7 +89,11 @@ pub fn failures() -> Result<Vec<Failure>, String> {
         key: Fixture::CA.key.to_vec().into(),
     };
     let expired = ours
-        .client("device-17", valid(1_600_000_000_000, 1_700_000_000_000), &mut SystemRandom)
+        .client(
+            "device-17",
+            valid(1_600_000_000_000, 1_700_000_000_000),
+            &mut SystemRandom,
+        )
         .map_err(made)?;
     let stranger = Issued::authority("Elsewhere", always, &mut SystemRandom)
         .and_then(|ca| ca.client("device-17", always, &mut SystemRandom))
@@ -113,7 +117,9 @@ pub fn failures() -> Result<Vec<Failure>, String> {
         reaches_keys: true,
         is_mutual: true,
     };
-    let garbage: Vec<u8> = (0..512_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let garbage: Vec<u8> = (0..512_u32)
+        .map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8)
+        .collect();
     Ok(vec![
         // ApiVersions, as Kafka's clients begin.
         early(
@@ -125,7 +131,10 @@ pub fn failures() -> Result<Vec<Failure>, String> {
         early("no common suite", &strange),
         early("garbage record", &record(22, &garbage)),
         early("oversize record", &[22, 3, 1, 0xff, 0xff, 1, 0, 0]),
-        early("out of sequence", &record(22, &[&[20, 0, 0, 32], &[7; 32][..]].concat())),
+        early(
+            "out of sequence",
+            &record(22, &[&[20, 0, 0, 32], &[7; 32][..]].concat()),
+        ),
         Failure {
             name: "silence",
             steps: vec![Step::End],
@@ -168,7 +177,11 @@ mod tests {
         for (at, failure) in all.iter().enumerate() {
             assert!(all[..at].iter().all(|other| other.name != failure.name));
             let last = failure.steps.last().unwrap();
-            assert!(matches!(last, Step::End | Step::Close | Step::Reset), "{}", failure.name);
+            assert!(
+                matches!(last, Step::End | Step::Close | Step::Reset),
+                "{}",
+                failure.name
+            );
         }
     }
 }

@@ -67,7 +67,12 @@ fn sink() -> std::io::Result<()> {
     listener.set_nonblocking(true)?;
     println!("{}", listener.local_addr()?);
     let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-    epoll::add(&epoll, &listener, epoll::EventData::new_u64(LISTENER), epoll::EventFlags::IN)?;
+    epoll::add(
+        &epoll,
+        &listener,
+        epoll::EventData::new_u64(LISTENER),
+        epoll::EventFlags::IN,
+    )?;
     let mut held: Vec<Option<TcpStream>> = Vec::new();
     let mut events = Vec::with_capacity(256);
     let mut scratch = [0; 4096];
@@ -204,7 +209,10 @@ impl Storm {
 
 /// Whether it only has to wait: for its connection too.
 fn is_patient(error: &std::io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::NotConnected | ErrorKind::Interrupted)
+    matches!(
+        error.kind(),
+        ErrorKind::WouldBlock | ErrorKind::NotConnected | ErrorKind::Interrupted
+    )
 }
 
 /// A storm, or its sink, as a child process.
@@ -221,7 +229,10 @@ impl Running {
     pub fn sink() -> Result<(Self, SocketAddr), String> {
         let mut running = Self::start(&["--sink"])?;
         let address = running.line()?;
-        Ok((running, address.parse().map_err(|_| format!("the sink says {address}"))?))
+        Ok((
+            running,
+            address.parse().map_err(|_| format!("the sink says {address}"))?,
+        ))
     }
 
     /// A storm of that failure.
@@ -229,7 +240,14 @@ impl Running {
     /// Errors: it does not come up.
     pub fn storm(target: SocketAddr, failure: &Failure, connections: usize) -> Result<Self, String> {
         let (target, connections) = (target.to_string(), connections.to_string());
-        Self::start(&["--target", &target, "--failure", failure.name, "--connections", &connections])
+        Self::start(&[
+            "--target",
+            &target,
+            "--failure",
+            failure.name,
+            "--connections",
+            &connections,
+        ])
     }
 
     fn start(args: &[&str]) -> Result<Self, String> {
@@ -253,7 +271,9 @@ impl Running {
 
     fn line(&mut self) -> Result<String, String> {
         let mut line = String::new();
-        self.output.read_line(&mut line).map_err(|e| format!("the storm: {e}"))?;
+        self.output
+            .read_line(&mut line)
+            .map_err(|e| format!("the storm: {e}"))?;
         Ok(line.trim().into())
     }
 
@@ -261,9 +281,14 @@ impl Running {
     ///
     /// Errors: it is gone.
     pub fn ended(&mut self) -> Result<(u64, Instant), String> {
-        self.input.write_all(b"\n").map_err(|e| format!("the storm is gone: {e}"))?;
+        self.input
+            .write_all(b"\n")
+            .map_err(|e| format!("the storm is gone: {e}"))?;
         let line = self.line()?;
-        Ok((line.parse().map_err(|_| format!("the storm says {line}"))?, Instant::now()))
+        Ok((
+            line.parse().map_err(|_| format!("the storm says {line}"))?,
+            Instant::now(),
+        ))
     }
 }
 

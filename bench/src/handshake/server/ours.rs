@@ -11,7 +11,7 @@ use skerry_tls::testing::{Fixture, Loaded};
 use skerry_tls::x509::{ByProvider, Cached, Policy, TrustStore};
 
 use super::{Kind, Server};
-use crate::tls::{End, now};
+use skerry_tests::tls::{End, now};
 
 /// Either provider.
 pub type Chosen = Either<Mbedtls, Fast>;

@@ -1,5 +1,6 @@
 //! A client's connection over a socket, in plain or over TLS, that reads and writes as a socket does.
 
+use core::fmt;
 use core::ops::Range;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -11,6 +12,7 @@ use skerry_tls::state::StateId;
 use skerry_tls::testing::Accepting;
 
 use super::End;
+use crate::process::PATIENCE;
 
 /// Where to connect, and whether over TLS.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +29,7 @@ impl From<SocketAddr> for Target {
     }
 }
 
-/// A connection.
+/// A connection. Nothing takes longer than [`PATIENCE`].
 pub struct Channel {
     /// The socket.
     pub stream: TcpStream,
@@ -45,13 +47,22 @@ struct Tls {
     is_over: bool,
 }
 
+impl fmt::Debug for Channel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = if self.is_tls() { "TLS" } else { "plain" };
+        write!(f, "Channel({kind}, {:?})", self.stream)
+    }
+}
+
 impl Channel {
     /// Connects, and shakes hands over TLS: blocking. After that it is the caller's to choose.
     ///
     /// Errors: the socket's; [`ErrorKind::InvalidData`] for a handshake that fails.
     pub fn connect(target: Target) -> io::Result<Self> {
-        let stream = TcpStream::connect(target.address)?;
+        let stream = TcpStream::connect_timeout(&target.address, PATIENCE)?;
         stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
         let mut channel = Self { stream, tls: None };
         if target.is_tls {
             let mut tls = Box::new(Tls {
