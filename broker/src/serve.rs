@@ -4,10 +4,11 @@ use core::time::Duration;
 
 use skerry_net::host::{Clock, ListenerId};
 use skerry_net::linux::{LinuxConfig, LinuxHost, Listen, Ring};
+use skerry_tls::crypto::arena;
 use skerry_tls::crypto::system::SystemRandom;
 
 use crate::broker::{Broker, Pass};
-use crate::config::{Config, IoUring, Protocol};
+use crate::config::{Config, IoUring, Protocol, TlsProvider};
 use crate::secure::Desk;
 use crate::startup;
 use crate::state::State;
@@ -24,6 +25,9 @@ const BACKLOG: u32 = 50;
 
 /// Syncs and loads in flight at once.
 const RING_ENTRIES: u32 = 64;
+
+/// Mbed TLS's heap when another provider serves the connections: 32 chains checked at once with keys of RSA-4096 fit.
+const ARENA_BYTES: usize = 256 * 1024;
 
 /// Runs until `SIGTERM` or `SIGINT`. Errors: why it could not start, for a person.
 pub fn serve(config: Config) -> Result<(), String> {
@@ -86,6 +90,15 @@ fn secured(config: &Config, host: &mut LinuxHost) -> Result<Option<Desk>, String
         .all(|listener| listener.protocol != Protocol::Ssl)
     {
         return Ok(None);
+    }
+    // Before anything else of Mbed TLS: what it allocates lies in this heap from here on.
+    let limits = (config.limits.connections as usize, config.tls.handshakes as usize);
+    let heap_bytes = match config.tls.provider {
+        TlsProvider::Mbedtls => arena::bytes_for(limits.0, limits.1),
+        TlsProvider::Auto | TlsProvider::Fast => ARENA_BYTES,
+    };
+    if arena::start(heap_bytes).is_err() {
+        return Err("the heap of Mbed TLS cannot be set up".into());
     }
     let loaded = TlsSetup::load(config, host.wall(), &mut SystemRandom);
     let (setup, notices) = loaded.map_err(|problems| {

@@ -259,7 +259,7 @@ causes! {
         "look for the rule in the configuration here that keeps this peer out",
     /// mbedtls's fixed heap is full.
     ArenaFull = "arena_full" InternalError
-        "raise skerry.limits.tls.arena.bytes, or lower skerry.limits.handshakes",
+        "lower skerry.limits.handshakes: so many at a time do not fit the heap",
     /// A library or its random source failed.
     Internal = "internal" InternalError
         "report this with the log line: it is a fault of this program",

@@ -104,6 +104,11 @@ fuzz_target!(|data: &[u8]| {
                     // Somebody's early data, sealed: longer than content may be.
                     continue;
                 }
+                if protection % 7 > 3 && kind != ContentType::ApplicationData {
+                    // What TLS 1.3 never protects: a limit on records is one on protected records (RFC 8449 §4).
+                    assert!(opened.content.len() <= 1 << 14);
+                    continue;
+                }
                 assert!(opened.content.len() <= write.content_bytes_max());
                 let (before, after) = write.overhead();
                 let mut slot = vec![0; before + opened.content.len() + after];

@@ -164,10 +164,13 @@ impl<P: Provider> ReadHalf<P> {
     }
 
     fn header(&self, input: &[u8]) -> Result<Result<Header, usize>, Cause> {
+        let is_data = input.first() == Some(&(ContentType::ApplicationData as u8));
         let fragment_bytes_max = match &self.keys {
+            // What comes unprotected although there are keys is no longer than it was without.
+            Some(keys) if keys.is_13 && !is_data => self.limits.content_bytes_max(None),
             Some(keys) => self.limits.content_bytes_max(Some(keys.inner_bytes())) + keys.expansion(),
             // Without keys it is early data, if anything, under keys that we do not have (RFC 8446 §4.2.10).
-            None if input.first() == Some(&(ContentType::ApplicationData as u8)) => RECORD_BYTES_MAX - HEADER_BYTES,
+            None if is_data => RECORD_BYTES_MAX - HEADER_BYTES,
             None => self.limits.content_bytes_max(None),
         };
         Header::read(input, fragment_bytes_max, self.is_protected())
