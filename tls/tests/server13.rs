@@ -908,7 +908,9 @@ fn early_data_is_skipped_within_a_bound() {
         cause(&[again.clone(), early(100), early(most - 99)]),
         Some(Cause::TooMuchEarlyData)
     );
-    assert_eq!(cause(&[again, early(100), Hello::new().record()]), None);
+    assert_eq!(cause(&[again.clone(), early(100), Hello::new().record()]), None);
+    let late = cause(&[again, early(100), Hello::new().record(), early(100)]);
+    assert_eq!(late, Some(Cause::BadRecordMac), "it ends with the second hello");
     assert_eq!(
         cause(&[Hello::new().record(), early(100)]),
         Some(Cause::BadRecordMac),

@@ -104,6 +104,8 @@ impl<P: Provider> AwaitSecondClientHello<P> {
         if hello.early_data || !self.first.is(constant_parts(turn.provider, message.body)?.bytes()) {
             return Err(ILLEGAL_HELLO);
         }
+        // What was sent early came before it.
+        *turn.early_data_left = 0;
         let terms = Terms13::choose(turn.server()?, &hello)?;
         turn.meter.charge(Phase::Parse);
         let is_asked_for = terms.suite == self.suite && turn.agreed.group == Some(terms.group);

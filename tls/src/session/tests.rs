@@ -564,6 +564,35 @@ fn keys_change_at_the_end_of_a_record_only() {
 }
 
 #[test]
+fn nothing_shares_a_record_with_a_server_hello_of_tls_13() {
+    every_way(|name, client, server| {
+        let (mut ours, mut theirs) = (End::client(client), End::server());
+        let hello = ours.take_out();
+        theirs.receive(Config::Server(server), &hello).unwrap();
+        let answer = theirs.take_out();
+        let mut content = first_record(&answer).0[HEADER_BYTES..].to_vec();
+        content.extend([8, 0, 0, 2, 0, 0]);
+        let got = ours.content(Config::Client(client), ContentType::Handshake, &content);
+        // A HelloRetryRequest changes no keys, and neither does TLS 1.2's hello: there it is what follows that has no place.
+        let state = ours.notes.trail.steps().last().unwrap().to;
+        assert!(
+            matches!(
+                got,
+                Err(Cause::OutOfSequence {
+                    met: Met::Handshake(8 | 11),
+                    ..
+                })
+            ),
+            "{name}: {got:?}"
+        );
+        assert_eq!(
+            state == StateId::AwaitEncryptedExtensions,
+            name.starts_with("TLSv1.3") && !name.contains("again")
+        );
+    });
+}
+
+#[test]
 fn a_message_over_records_is_put_together_and_not_interleaved() {
     let update = handshake(HandshakeType::KeyUpdate, &[0]);
     connected(|two| {
