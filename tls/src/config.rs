@@ -16,6 +16,14 @@ pub struct Identity<'a, P: Provider> {
     pub key: &'a P::SigningKey,
 }
 
+impl<P: Provider> Clone for Identity<'_, P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<P: Provider> Copy for Identity<'_, P> {}
+
 /// The configuration of one side.
 pub enum Config<'c, P: Provider> {
     /// A server's.

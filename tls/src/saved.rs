@@ -4,12 +4,16 @@
 //! The engine gives it to a [`Keep`] that the caller lends, for most a [`SessionSlot`]; the caller gives the bytes back with a later
 //! connection's configuration. A ticket is a bearer's secret: keep the bytes as one keeps a key.
 
+use core::net::IpAddr;
+
 use skerry_core::time::Timestamp;
 use skerry_core::wire::{Full, Reader, Sink as _, SliceWriter};
 use zeroize::Zeroize;
 
+use crate::cause::Cause;
 use crate::certificate::{ServerName, Verified};
-use crate::crypto::{DIGEST_BYTES_MAX, Secret};
+use crate::config::ClientConfig;
+use crate::crypto::{DIGEST_BYTES_MAX, Hash as _, HashAlgorithm, Provider, Secret};
 use crate::suite::{CipherSuite, Version};
 
 /// Bytes of a slot that hold everything but the ticket. A slot of `n` bytes keeps tickets of up to `n` less this.
@@ -20,14 +24,10 @@ pub const SAVED_OVERHEAD_BYTES: usize = 1 // form
     + 8 // received
     + 4 // lifetime
     + 4 // age_add
-    + 32 // trust anchors
-    + 2 + NAME_BYTES_MAX
+    + 32 // binding
     + 2 + crate::certificate::SUBJECT_BYTES_MAX + 1 + 8 + 32 // peer
     + 1 + 32 // session id
     + 2; // length of the ticket
-
-/// The longest DNS name (RFC 1035 §2.3.4).
-const NAME_BYTES_MAX: usize = 255;
 
 /// The first byte of a slot in use: another form is not read.
 const FORM: u8 = 1;
@@ -50,10 +50,8 @@ pub struct SavedSession<'s> {
     pub lifetime_seconds: u32,
     /// TLS 1.3: what disguises its age on the wire.
     pub age_add: u32,
-    /// The trust anchors under which the peer was verified.
-    pub trust_id: [u8; 32],
-    /// The name that was asked for, as [`name_bytes`] writes it.
-    pub name: &'s [u8],
+    /// A digest of the server's name, the trust anchors and our own certificate: it is only resumed under the same.
+    pub binding: [u8; 32],
     /// Who the peer was.
     pub peer: Verified,
     /// TLS 1.2 without a ticket: the id that the server knows the session by. Otherwise empty.
@@ -81,8 +79,7 @@ impl<'s> SavedSession<'s> {
         let received = Timestamp(reader.i64().ok()?);
         let lifetime_seconds = reader.u32().ok()?;
         let age_add = reader.u32().ok()?;
-        let trust_id = take_array(&mut reader)?;
-        let name = take_vector_16(&mut reader)?;
+        let binding = take_array(&mut reader)?;
         let subject = core::str::from_utf8(take_vector_16(&mut reader)?).ok()?;
         let peer = Verified {
             subject: heapless::String::try_from(subject).ok()?,
@@ -103,8 +100,7 @@ impl<'s> SavedSession<'s> {
             received,
             lifetime_seconds,
             age_add,
-            trust_id,
-            name,
+            binding,
             peer,
             session_id,
             ticket,
@@ -146,8 +142,7 @@ impl<'s> SavedSession<'s> {
         writer.put_i64(self.received.0)?;
         writer.put_u32(self.lifetime_seconds)?;
         writer.put_u32(self.age_add)?;
-        writer.put(&self.trust_id)?;
-        put_vector_16(&mut writer, self.name)?;
+        writer.put(&self.binding)?;
         put_vector_16(&mut writer, self.peer.subject.as_bytes())?;
         writer.put_u8(u8::from(self.peer.cut))?;
         writer.put_i64(self.peer.not_after.0)?;
@@ -159,24 +154,33 @@ impl<'s> SavedSession<'s> {
     }
 }
 
-/// A server's name as it is compared between a session and its resumption: `d` and the DNS name, or `i` and the address; empty for none.
-#[must_use]
-pub fn name_bytes(name: Option<ServerName<'_>>) -> heapless::Vec<u8, { NAME_BYTES_MAX + 1 }> {
-    let mut bytes = heapless::Vec::new();
-    // A name that does not fit is no DNS name, and its hello is refused.
-    let _ = match name {
-        None => Ok(()),
-        Some(ServerName::Dns(name)) => bytes
-            .push(b'd')
-            .and(bytes.extend_from_slice(name.as_bytes()).map_err(|_| 0)),
-        Some(ServerName::Ip(core::net::IpAddr::V4(ip))) => bytes
-            .push(b'i')
-            .and(bytes.extend_from_slice(&ip.octets()).map_err(|_| 0)),
-        Some(ServerName::Ip(core::net::IpAddr::V6(ip))) => bytes
-            .push(b'i')
-            .and(bytes.extend_from_slice(&ip.octets()).map_err(|_| 0)),
-    };
-    bytes
+/// A digest of what a client's session must have in common with its resumption: the server's name, the trust anchors that it was verified
+/// under, and who we were to it, for the server remembers that too.
+///
+/// Errors: the provider's.
+pub(crate) fn binding<P: Provider>(provider: &P, config: &ClientConfig<'_, P>) -> Result<[u8; 32], Cause> {
+    let mut hash = provider.hash(HashAlgorithm::Sha256)?;
+    hash.update(&config.verifier.trust_id());
+    match config.server_name {
+        None => hash.update(&[0]),
+        Some(ServerName::Dns(name)) => {
+            hash.update(&[1]);
+            hash.update(&(name.len() as u64).to_be_bytes());
+            hash.update(name.as_bytes());
+        }
+        Some(ServerName::Ip(IpAddr::V4(ip))) => {
+            hash.update(&[4]);
+            hash.update(&ip.octets());
+        }
+        Some(ServerName::Ip(IpAddr::V6(ip))) => {
+            hash.update(&[6]);
+            hash.update(&ip.octets());
+        }
+    }
+    if let Some(leaf) = config.identity.and_then(|identity| identity.chain.first()) {
+        hash.update(leaf);
+    }
+    hash.digest().bytes().try_into().map_err(|_| Cause::Internal)
 }
 
 /// Where a client's sessions go that can be resumed.
@@ -268,7 +272,7 @@ fn put_vector_16(writer: &mut SliceWriter<'_>, bytes: &[u8]) -> Result<(), Full>
 mod tests {
     use super::*;
 
-    fn session<'s>(suite: CipherSuite, name: &'s [u8], ticket: &'s [u8]) -> SavedSession<'s> {
+    fn session(suite: CipherSuite, ticket: &[u8]) -> SavedSession<'_> {
         let secret_bytes = match suite.version() {
             Version::Tls12 => 48,
             Version::Tls13 => suite.hash().bytes(),
@@ -280,8 +284,7 @@ mod tests {
             received: Timestamp(1_000_000),
             lifetime_seconds: 600,
             age_add: 0xdead_beef,
-            trust_id: [3; 32],
-            name,
+            binding: [3; 32],
             peer: Verified {
                 subject: heapless::String::try_from("CN=broker,O=Skerry").unwrap(),
                 cut: false,
@@ -295,18 +298,17 @@ mod tests {
 
     #[test]
     fn what_was_kept_is_read_again() {
-        let name = name_bytes(Some(ServerName::Dns("broker.example")));
         for suite in CipherSuite::ALL {
             let mut bytes = [0; 2048];
             let mut slot = SessionSlot::new(&mut bytes);
-            slot.stage(&session(*suite, &name, b"a ticket"));
+            slot.stage(&session(*suite, b"a ticket"));
             assert!(slot.session().is_none(), "staged is not kept");
             slot.commit();
             let read = slot.session().unwrap();
             assert_eq!(read.suite, *suite);
-            assert_eq!(read.secret.bytes(), session(*suite, &name, b"").secret.bytes());
-            assert_eq!(read.peer, session(*suite, &name, b"").peer);
-            assert_eq!((read.name, read.ticket), (&name[..], &b"a ticket"[..]));
+            assert_eq!(read.secret.bytes(), session(*suite, b"").secret.bytes());
+            assert_eq!(read.peer, session(*suite, b"").peer);
+            assert_eq!((read.binding, read.ticket), ([3; 32], &b"a ticket"[..]));
             assert_eq!((read.age_add, read.lifetime_seconds), (0xdead_beef, 600));
             let whole = slot.bytes();
             for cut in 0..whole.len() {
@@ -319,7 +321,7 @@ mod tests {
     fn a_slot_that_is_too_small_keeps_nothing() {
         let mut bytes = [0xff; 100];
         let mut slot = SessionSlot::new(&mut bytes);
-        slot.stage(&session(CipherSuite::TLS_AES_128_GCM_SHA256, b"", b"a ticket"));
+        slot.stage(&session(CipherSuite::TLS_AES_128_GCM_SHA256, b"a ticket"));
         slot.commit();
         assert!(slot.bytes().is_empty());
         assert_eq!(bytes, [0; 100], "no half of a secret stays behind");
@@ -327,8 +329,7 @@ mod tests {
 
     #[test]
     fn the_overhead_is_what_the_longest_session_needs() {
-        let name = [b'd'; NAME_BYTES_MAX];
-        let mut longest = session(CipherSuite::TLS_AES_256_GCM_SHA384, &name, b"t");
+        let mut longest = session(CipherSuite::TLS_AES_256_GCM_SHA384, b"t");
         longest.session_id = &[1; 32];
         while longest.peer.subject.push('x').is_ok() {}
         let mut bytes = [0; SAVED_OVERHEAD_BYTES + 1];
@@ -337,7 +338,7 @@ mod tests {
 
     #[test]
     fn age_ends_with_the_ticket_the_week_and_the_chain() {
-        let mut saved = session(CipherSuite::TLS_AES_128_GCM_SHA256, b"", b"t");
+        let mut saved = session(CipherSuite::TLS_AES_128_GCM_SHA256, b"t");
         assert_eq!(saved.age(Timestamp(1_000_000)), Some(0));
         assert_eq!(saved.age(Timestamp(1_599_999)), Some(599_999));
         assert_eq!(saved.age(Timestamp(1_600_000)), None, "its lifetime is over");

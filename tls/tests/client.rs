@@ -13,7 +13,7 @@ use skerry_tls::certificate::{ServerName, Verified};
 use skerry_tls::config::{ClientConfig, Identity};
 use skerry_tls::crypto::{KeyKind, Secret};
 use skerry_tls::message::ClientHello;
-use skerry_tls::saved::{SAVED_OVERHEAD_BYTES, SavedSession, name_bytes};
+use skerry_tls::saved::{SAVED_OVERHEAD_BYTES, SavedSession};
 use skerry_tls::state::StateId;
 use skerry_tls::suite::{CipherSuite, Group, SignatureScheme, Version};
 use skerry_tls::testing::{Accepting, Fixture, NOW, Toy, ToyKey};
@@ -46,8 +46,7 @@ fn saved(suite: CipherSuite, session_id: &[u8], ticket: &[u8]) -> Vec<u8> {
         received: Timestamp(NOW.0 - 1000),
         lifetime_seconds: 3600,
         age_add: 0,
-        trust_id: [1; 32],
-        name: &name_bytes(NAME),
+        binding: [BYTE; 32],
         peer: Verified {
             subject: heapless::String::try_from("CN=server").unwrap(),
             cut: false,
@@ -60,6 +59,17 @@ fn saved(suite: CipherSuite, session_id: &[u8], ticket: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0; SAVED_OVERHEAD_BYTES + ticket.len()];
     let count = session.encode(&mut bytes).unwrap();
     bytes.truncate(count);
+    bytes
+}
+
+/// The same session, bound to something else.
+fn elsewhere(saved: &[u8]) -> Vec<u8> {
+    let mut bytes = saved.to_vec();
+    let at = bytes.windows(32).position(|window| window == [BYTE; 32]);
+    // The first such bytes are its secret's, which are followed by the binding.
+    let after = at.unwrap() + 48 + 8 + 4 + 4;
+    assert_eq!(bytes[after..after + 32], [BYTE; 32]);
+    bytes[after] ^= 1;
     bytes
 }
 
@@ -425,27 +435,12 @@ fn sessions_are_offered_where_they_can_be_used() {
     assert_eq!(offered(&with(&[])), (false, false, false));
     assert_eq!(offered(&with(b"something else")), (false, false, false));
     let nothing = (false, false, false);
-    for resume in [&tls13[..], &tls12, &by_id] {
-        let elsewhere = Some(ServerName::Dns("other.example"));
+    let elsewhere = [&tls13, &tls12, &by_id].map(|resume| elsewhere(resume));
+    for (resume, bound_otherwise) in [&tls13[..], &tls12, &by_id].into_iter().zip(&elsewhere) {
         assert_eq!(
-            offered(&ClientConfig {
-                server_name: elsewhere,
-                ..with(resume)
-            }),
+            offered(&with(bound_otherwise)),
             nothing,
-            "another name"
-        );
-        let others = Accepting {
-            trust_id: [2; 32],
-            ..Accepting::default()
-        };
-        assert_eq!(
-            offered(&ClientConfig {
-                verifier: &others,
-                ..with(resume)
-            }),
-            nothing,
-            "other anchors"
+            "another server, or anchors, or client"
         );
         let suites = &[
             CipherSuite::TLS_AES_256_GCM_SHA384,
@@ -884,7 +879,8 @@ fn session_ids_12() {
 
     // A session that was not offered, because it is another server's, is not resumed either.
     let resume = saved(CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, b"", b"a ticket");
-    let mut config = ClientConfig::<Toy>::new(&verifier, Some(ServerName::Dns("other.example")));
+    let resume = elsewhere(&resume);
+    let mut config = ClientConfig::<Toy>::new(&verifier, NAME);
     config.resume = &resume;
     let mut client = Client::new(&config);
     let echo = Hello {

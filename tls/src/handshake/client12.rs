@@ -16,7 +16,7 @@ use crate::message::{
 };
 use crate::meter::Phase;
 use crate::record::CONTENT_BYTES_MAX;
-use crate::saved::{SavedSession, name_bytes};
+use crate::saved::{SavedSession, binding};
 use crate::state::StateId;
 use crate::suite::{Authentication, CipherSuite, Group, Version};
 
@@ -397,8 +397,7 @@ fn stage<P: Provider>(
             received: turn.now,
             lifetime_seconds,
             age_add: 0,
-            trust_id: config.verifier.trust_id(),
-            name: &name_bytes(config.server_name),
+            binding: binding(turn.provider, config)?,
             peer: peer.clone(),
             session_id,
             ticket,

@@ -15,7 +15,7 @@ use crate::message::{
 };
 use crate::meter::Phase;
 use crate::record::{CONTENT_BYTES_MAX, SizeLimits};
-use crate::saved::{SavedSession, name_bytes};
+use crate::saved::{SavedSession, binding};
 use crate::state::StateId;
 use crate::suite::{CipherSuite, Group, SignatureScheme, Version};
 
@@ -532,8 +532,7 @@ pub(super) fn ticket<P: Provider>(
         received: turn.now,
         lifetime_seconds: ticket.lifetime_seconds,
         age_add: ticket.age_add,
-        trust_id: config.verifier.trust_id(),
-        name: &name_bytes(config.server_name),
+        binding: binding(turn.provider, config)?,
         peer: peer.clone(),
         session_id: &[],
         ticket: ticket.ticket,

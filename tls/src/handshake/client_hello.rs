@@ -15,7 +15,7 @@ use crate::message::{
     ClientHello, KeyShare, KeyShares, OfferedPsks, PskIdentity, RANDOM_BYTES, SESSION_ID_BYTES_MAX, U16List, Writer,
 };
 use crate::meter::Phase;
-use crate::saved::{SavedSession, name_bytes};
+use crate::saved::{SavedSession, binding};
 use crate::suite::{CipherSuite, Group, SHARE_BYTES_MAX, SignatureScheme, Version};
 
 /// A session id as it is sent or echoed.
@@ -60,7 +60,7 @@ impl<P: Provider> Opening<P> {
         if config.groups.is_empty() {
             return Err(Cause::NoCommonGroup);
         }
-        let saved = usable(config, turn.now);
+        let saved = usable(turn.provider, config, turn.now)?;
         let mut opening = Self {
             random: [0; RANDOM_BYTES],
             session_id: SessionId::new(),
@@ -289,20 +289,22 @@ pub(super) fn told_name(name: Option<ServerName<'_>>) -> Option<&[u8]> {
     is_name.then_some(name.as_bytes())
 }
 
-/// The session to be resumed, if its server, its trust anchors, its age and what is offered now let it be.
-fn usable<'a, P: Provider>(config: &ClientConfig<'a, P>, now: Timestamp) -> Option<SavedSession<'a>> {
-    let saved = SavedSession::decode(config.resume)?;
-    saved.age(now)?;
+/// The session to be resumed, if its age, what it is bound to and what is offered now let it be.
+fn usable<'a, P: Provider>(
+    provider: &P,
+    config: &ClientConfig<'a, P>,
+    now: Timestamp,
+) -> Result<Option<SavedSession<'a>>, Cause> {
+    let Some(saved) = SavedSession::decode(config.resume) else {
+        return Ok(None);
+    };
     let is_offered = match saved.version() {
         Version::Tls12 => offers_suite(config, saved.suite),
         Version::Tls13 => suites(config).iter().any(|suite| is_of(*suite, saved.suite.hash())),
     };
     let is_known = saved.version() == Version::Tls12 || !saved.ticket.is_empty();
-    (is_offered
-        && is_known
-        && saved.trust_id == config.verifier.trust_id()
-        && saved.name == name_bytes(config.server_name).as_slice())
-    .then_some(saved)
+    let is_usable = is_offered && is_known && saved.age(now).is_some() && saved.binding == binding(provider, config)?;
+    Ok(is_usable.then_some(saved))
 }
 
 fn is_of(suite: CipherSuite, hash: HashAlgorithm) -> bool {
