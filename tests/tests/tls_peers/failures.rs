@@ -336,11 +336,10 @@ pub fn every_cause(mut target: impl Target) {
             version: trial.version,
             name: "skerry.test",
             client: Some(trial.client).filter(|client| !matches!(*client, "-" | "missing")),
-            suite: None,
             groups: trial.act.contains("SecondClientHello").then_some("secp384r1:secp256r1"),
-            record_size: None,
             echo: vec![&[1]],
             act: Some(trial.act.clone()),
+            ..Row::default()
         })
         .collect();
     let seen = Peer::Liar.run(&rows, &[]);

@@ -4,13 +4,16 @@
 //! `cargo test -p skerry-tests --test tls_peers -- --ignored --nocapture gnutls`. `SKERRY_TLS_SERVER=rustls` (or `go`) puts that library in
 //! our server's place, to try the peers themselves.
 
+mod client_failures;
 mod failures;
 mod matrix;
 mod peers;
 mod programs;
 mod scanners;
+mod servers;
 
 use peers::Peer;
+use servers::Theirs;
 
 macro_rules! clients {
     ($($name:ident $mbedtls:ident $peer:expr,)*) => {
@@ -42,6 +45,25 @@ clients! {
     client_tlslite_ng client_tlslite_ng_over_mbedtls Peer::TlsliteNg,
 }
 
+macro_rules! servers {
+    ($($name:ident $theirs:expr,)*) => {
+        $(
+            #[test]
+            #[ignore = "needs the peers: tests/setup.sh test"]
+            fn $name() {
+                servers::every_row($theirs);
+            }
+        )*
+    };
+}
+
+servers! {
+    server_openssl Theirs::OpenSsl,
+    server_gnutls Theirs::GnuTls,
+    server_go Theirs::Go,
+    server_rustls Theirs::Rustls,
+}
+
 #[test]
 #[ignore = "needs the scanners: tests/setup.sh test"]
 fn scanner_sslscan() {
@@ -64,4 +86,12 @@ fn scanner_testssl() {
 #[ignore = "needs the peers: tests/setup.sh test"]
 fn failures_of_every_cause() {
     failures::every_cause(failures::TlsHttp::default());
+}
+
+#[test]
+#[ignore = "needs the peers: tests/setup.sh test"]
+fn failures_of_our_client() {
+    client_failures::every_cause();
+    client_failures::every_certificate();
+    client_failures::what_a_server_refuses();
 }

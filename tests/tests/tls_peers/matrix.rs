@@ -10,6 +10,8 @@ use crate::programs::{Event, Server, ServerProgram, certificate};
 const MUCH: &[usize] = &[1, 16385, 1 << 20];
 const LITTLE: &[usize] = &[1];
 const NOTHING: &[usize] = &[0];
+/// What `openssl.py` has echoed between four updates of keys, two of which ask for ours.
+const UPDATES: &[usize] = &[76];
 
 const NAME: &str = "skerry.test";
 const ADDRESS: &str = "127.0.0.1";
@@ -86,11 +88,8 @@ fn essential(peer: Peer, servers: &mut Servers, kinds: &[&'static str]) -> Vec<R
                     version,
                     name,
                     client,
-                    suite: None,
-                    groups: None,
-                    record_size: None,
                     echo: twice(peer, true),
-                    act: None,
+                    ..Row::default()
                 });
             }
         }
@@ -105,12 +104,8 @@ fn particular(peer: Peer, servers: &mut Servers) -> Vec<Row> {
         port,
         version,
         name: NAME,
-        client: None,
-        suite: None,
-        groups: None,
-        record_size: None,
         echo: twice(peer, false),
-        act: None,
+        ..Row::default()
     };
     for version in ["1.3", "1.2"] {
         rows.push(Row {
@@ -152,6 +147,13 @@ fn particular(peer: Peer, servers: &mut Servers) -> Vec<Row> {
             });
         }
     }
+    if peer == Peer::OpenSsl {
+        rows.push(Row {
+            updates: Some("2"),
+            echo: vec![UPDATES],
+            ..plain(servers.port("p256", "none"), "1.3")
+        });
+    }
     if matches!(peer, Peer::GnuTls | Peer::TlsliteNg) {
         for (version, record_size) in [("1.3", "512"), ("1.2", "512"), ("1.3", "4096")] {
             rows.push(Row {
@@ -184,6 +186,9 @@ fn check_claims(row: &Row, connection: usize, said: &Event, echoed: &str) -> Vec
     expect(echoed, &sum.to_string());
     if let Some(suite) = row.suite {
         expect("suite", suite);
+    }
+    if let Some(updates) = row.updates {
+        expect("updates", updates);
     }
     match row.groups {
         Some(groups) if groups.contains(':') => {
@@ -321,12 +326,9 @@ pub fn every_row(peer: Peer) {
             port: servers.port("p256", "none"),
             version: "1.3",
             name: NAME,
-            client: None,
-            suite: None,
             groups: Some("secp384r1:secp256r1"),
-            record_size: None,
             echo: twice(peer, false),
-            act: None,
+            ..Row::default()
         };
         run(peer, &servers, &[row], &["-Djdk.tls.namedGroups=secp384r1,secp256r1"]);
     }

@@ -25,10 +25,12 @@ pub enum Peer {
     TlsliteNg,
     /// tlslite-ng doing something wrong.
     Liar,
+    /// The same as a server, with a client of ours.
+    LiarServer,
 }
 
 /// One row of a matrix: a client's connections, one after the other, each resuming what the one before was given.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Row {
     /// The port that is connected to.
     pub port: u16,
@@ -43,10 +45,15 @@ pub struct Row {
     pub groups: Option<&'static str>,
     /// The largest record that is asked for (RFC 8449).
     pub record_size: Option<&'static str>,
+    /// Keys are renewed now and then, by [`Peer::OpenSsl`].
+    pub updates: Option<&'static str>,
     /// Bytes to be echoed on each connection, one number after the other.
     pub echo: Vec<&'static [usize]>,
-    /// What is done wrong, by [`Peer::Liar`].
+    /// What is done wrong, by [`Peer::Liar`] and [`Peer::LiarServer`].
     pub act: Option<String>,
+    /// The client that [`Peer::LiarServer`] starts, and the kind of its own certificate.
+    pub program: Option<String>,
+    pub server: Option<&'static str>,
 }
 
 impl Row {
@@ -62,15 +69,19 @@ impl Row {
             echo.join(";")
         );
         let mut add = |key: &str, value: &str| line.push_str(&format!("\t{key}={value}"));
-        if let Some(kind) = self.client {
-            add("cert", &certificate(&format!("client-{kind}.pem")));
-            add("key", &certificate(&format!("client-{kind}.key")));
+        for (role, kind) in [("client", self.client), ("server", self.server)] {
+            if let Some(kind) = kind {
+                add("cert", &certificate(&format!("{role}-{kind}.pem")));
+                add("key", &certificate(&format!("{role}-{kind}.key")));
+            }
         }
         for (key, value) in [
             ("suite", self.suite),
             ("group", self.groups),
             ("record_size", self.record_size),
+            ("updates", self.updates),
             ("act", self.act.as_deref()),
+            ("client", self.program.as_deref()),
         ] {
             if let Some(value) = value {
                 add(key, value);
@@ -96,6 +107,7 @@ impl Peer {
             Self::Python => with("python3".into(), "tls/python/stdlib.py"),
             Self::TlsliteNg => with(built("tls-venv/bin/python"), "tls/python/tlslite_ng.py"),
             Self::Liar => with(built("tls-venv/bin/python"), "tls/python/liar.py"),
+            Self::LiarServer => with(built("tls-venv/bin/python"), "tls/python/liar_server.py"),
             Self::Node => with("node".into(), "tls/node/peer.js"),
             Self::Go => with(built("tls-go"), "connect"),
             Self::Rustls => with(built("tls-rust/debug/skerry-interop-rustls"), "connect"),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::env;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Read};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -173,14 +173,26 @@ struct Lines {
 
 impl Running {
     pub fn start(mut command: Command) -> Self {
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        Self::spawn(command)
+    }
+
+    /// Reading from a pipe and writing to one; what it says is what its standard error says.
+    pub fn with_pipe(mut command: Command, reader: PipeReader, writer: PipeWriter) -> Self {
+        command.stdin(reader).stdout(writer);
+        Self::spawn(command)
+    }
+
+    fn spawn(mut command: Command) -> Self {
         let mut child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
             .unwrap_or_else(|error| panic!("{command:?}: {error}; tests/setup.sh test installs it"));
         let lines = Arc::new(Lines::default());
-        lines.clone().follow(child.stdout.take().expect("a piped stdout"));
+        match child.stdout.take() {
+            Some(stdout) => lines.clone().follow(stdout),
+            None => lines.change(|state| state.1 += 1),
+        }
         lines.clone().follow(child.stderr.take().expect("a piped stderr"));
         Self { child, lines }
     }

@@ -48,13 +48,17 @@ def agreed(trace):
                     told["group"] = GROUPS.get(int.from_bytes(value[:2], "big"), value[:2].hex())
         if way == "<<<" and name == "ServerKeyExchange":
             told["group"] = GROUPS.get(int.from_bytes(content[5:7], "big"), content[5:7].hex())
+        if way == "<<<" and name == "KeyUpdate":
+            told["updates"] = told.get("updates", 0) + 1
     told["resumed"] = "no" if "Certificate" in kinds else "yes"
     return told
 
 
 def command_of(row, saved, trace):
     """`saved` is a session to resume, if there is one, and where the next is kept."""
-    command = ["openssl", "s_client", "-quiet", "-nocommands", "-no_ign_eof", "-msg", "-msgfile", trace]
+    command = ["openssl", "s_client", "-quiet", "-no_ign_eof", "-msg", "-msgfile", trace]
+    if not row["updates"]:
+        command.append("-nocommands")
     command += ["-connect", "127.0.0.1:" + row["port"], "-CAfile", row["ca"], "-verify_return_error"]
     if row["name"][0].isdigit():
         command += ["-noservername", "-verify_ip", row["name"]]
@@ -72,17 +76,29 @@ def command_of(row, saved, trace):
     return [*command, "-sess_out", saved]
 
 
+def update_keys(program):
+    """New keys: ours, and ours with theirs asked for; something is echoed in between."""
+    for turn, command in enumerate([b"k", b"K", b"K", b"k"]):
+        program.say(command + b"\n", b"KEYUPDATE")
+        line = b"after the update %d\n" % turn
+        program.say(line, line)
+    program.finish(b"")
+
+
 def connect_all(row):
     with tempfile.TemporaryDirectory() as folder:
         saved, trace = Path(folder, "session"), Path(folder, "trace")
         for sizes in row.connections:
             program = Program(command_of(row, saved, trace))
             try:
-                program.converse(sizes)
+                if row["updates"]:
+                    update_keys(program)
+                else:
+                    program.converse(sizes)
             except Exception as error:
                 alerts = [name for way, name, _ in messages(trace.read_text()) if way == "<<<" and "fatal" in name]
                 raise ConnectionError(f"alert {alerts}; {error}") if alerts else error
-            yield agreed(trace.read_text()) | {"echoed": sum(sizes)}
+            yield agreed(trace.read_text()) | {"echoed": len(program.echoed)}
 
 
 if __name__ == "__main__":

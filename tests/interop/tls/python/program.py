@@ -9,12 +9,13 @@ PATIENCE = 30  # seconds without the end of a step; not a measure of anything
 
 
 class Program:
-    def __init__(self, command, after=b""):
-        """The echo is what its output holds after the first `after`; what it says besides goes to its standard error."""
+    """Its output is the echo; what it says besides goes to its standard error."""
+
+    def __init__(self, command):
         self.child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        self.after, self.ended, self.news = after, 0, threading.Condition()
-        self.output, self.errors = bytearray(), bytearray()
-        for pipe, sink in [(self.child.stdout, self.output), (self.child.stderr, self.errors)]:
+        self.ended, self.news = 0, threading.Condition()
+        self.echoed, self.errors = bytearray(), bytearray()
+        for pipe, sink in [(self.child.stdout, self.echoed), (self.child.stderr, self.errors)]:
             threading.Thread(target=self._collect, args=[pipe, sink], daemon=True).start()
 
     def _collect(self, pipe, sink):
@@ -33,26 +34,31 @@ class Program:
                 raise TimeoutError(f"it went quiet: {self.text()}")
 
     def text(self):
-        """What it said, without the data."""
-        report, _, _ = self.output.partition(self.after) if self.after else (b"", b"", b"")
-        return (report + self.errors).decode(errors="replace")
+        """What it said, without the echo."""
+        return self.errors.decode(errors="replace")
 
-    def echoed(self):
-        return self.output.partition(self.after)[2] if self.after else self.output
+    def say(self, line, answer):
+        """Sends a line and waits until it has said `answer` once more."""
+        before = self.errors.count(answer) + self.echoed.count(answer)
+        self._send(line)
+        self._wait(lambda: self.errors.count(answer) + self.echoed.count(answer) > before)
 
     def converse(self, sizes):
         """Sends what is to be echoed and waits for it, then ends the input and waits for the program's end."""
-        expected = b"".join(map(data, sizes))
+        self.finish(b"".join(map(data, sizes)))
+
+    def finish(self, expected):
+        """Sends this, to be echoed, and ends."""
         sender = threading.Thread(target=self._send, args=[expected], daemon=True)
         sender.start()
-        self._wait(lambda: len(self.echoed()) >= len(expected))
-        if len(self.echoed()) >= len(expected):
+        self._wait(lambda: len(self.echoed) >= len(expected))
+        if len(self.echoed) >= len(expected):
             sender.join()
             self.child.stdin.close()
         self._wait(lambda: False)
         status = self.child.wait()
-        if self.echoed()[: len(expected)] != expected:
-            raise ValueError(f"{len(self.echoed())} bytes came back for {len(expected)}; status {status}; {self.text()}")
+        if self.echoed[: len(expected)] != expected:
+            raise ValueError(f"{len(self.echoed)} bytes came back for {len(expected)}; status {status}; {self.text()}")
 
     def _send(self, everything):
         try:
