@@ -13,9 +13,9 @@ pub(super) enum Greeting {
     Plaintext(Spoken),
 }
 
-/// How HTTP requests begin, and HTTP/2 connections.
-const METHODS: [&[u8; 4]; 10] = [
-    b"GET ", b"HEAD", b"POST", b"PUT ", b"DELE", b"CONN", b"OPTI", b"TRAC", b"PATC", b"PRI ",
+/// How HTTP requests begin, HTTP/2 connections, and answers.
+const HTTP: [&[u8; 4]; 11] = [
+    b"GET ", b"HEAD", b"POST", b"PUT ", b"DELE", b"CONN", b"OPTI", b"TRAC", b"PATC", b"PRI ", b"HTTP",
 ];
 
 /// Api keys of Kafka requests are below this: there are about ninety.
@@ -27,7 +27,7 @@ impl Greeting {
         let short = |bytes: usize| Self::Short(bytes - input.len());
         match *input {
             [] | [20..=23, ..] => Self::Tls,
-            // A Kafka request is `length ‖ api_key ‖ …`, and never as long as 16 MiB at first.
+            // A Kafka request is `length ‖ api_key ‖ …`, an answer `length ‖ number of its request ‖ …`, and neither as long as 16 MiB at first.
             [0, a, b, c, d, e, ..] => {
                 let is_request = u32::from_be_bytes([0, a, b, c]) >= 8 && u16::from_be_bytes([d, e]) < API_KEYS;
                 Self::Plaintext(if is_request { Spoken::Kafka } else { Spoken::Unknown })
@@ -37,8 +37,8 @@ impl Greeting {
             [0x80..=0xff, _, 1, ..] => Self::Plaintext(Spoken::Sslv2),
             [0x80..=0xff, _, _, ..] => Self::Plaintext(Spoken::Unknown),
             [0x80..=0xff, ..] => short(3),
-            [first, ..] if METHODS.iter().any(|method| method[0] == first) => match input.first_chunk() {
-                Some(start) if METHODS.contains(&start) => Self::Plaintext(Spoken::Http),
+            [first, ..] if HTTP.iter().any(|start| start[0] == first) => match input.first_chunk() {
+                Some(start) if HTTP.contains(&start) => Self::Plaintext(Spoken::Http),
                 Some(_) => Self::Plaintext(Spoken::Unknown),
                 None => short(4),
             },
@@ -64,6 +64,7 @@ mod tests {
         assert_eq!(of(&[0, 0, 0, 40, 1, 0]), told(Spoken::Unknown), "no such request");
         assert_eq!(of(b"GET / HTTP/1.1"), told(Spoken::Http));
         assert_eq!(of(b"PRI * HTTP/2.0"), told(Spoken::Http));
+        assert_eq!(of(b"HTTP/1.1 400 Bad Request"), told(Spoken::Http));
         assert_eq!(of(b"GETT"), told(Spoken::Unknown));
         assert_eq!(of(b"EHLO mail"), told(Spoken::Unknown));
         assert_eq!(of(&[0x80, 0x2e, 1, 3, 1]), told(Spoken::Sslv2));

@@ -101,7 +101,7 @@ impl<P: Provider> Session<P> {
                 event: Event::CloseNotify,
             });
         }
-        if let State::AwaitClientHello(_) = self.state
+        if let State::AwaitClientHello(_) | State::AwaitServerHello(_) = self.state
             && cx.message.filled() == 0
         {
             match Greeting::of(input) {

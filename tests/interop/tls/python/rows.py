@@ -34,7 +34,10 @@ class Row(dict):
         return [[int(size) for size in sizes.split(",")] for sizes in self["echo"].split(";")]
 
     def say(self, number, **what):
-        print("\t".join([self["id"], str(number), *(f"{k}={v}" for k, v in what.items())]), flush=True)
+        line = "\t".join([self["id"], str(number), *(f"{k}={v}" for k, v in what.items())])
+        # In one piece: threads say things, too.
+        sys.stdout.write(line + "\n")
+        sys.stdout.flush()
 
     def failed(self, number, error, **what):
         self.say(number, **what, failed=" ".join(f"{type(error).__name__}: {error}".split()))
