@@ -13,7 +13,9 @@ use skerry_core::api::{ApiKey, HeartbeatRequest, HeartbeatResponse, SyncGroupReq
 use skerry_core::error_code::ErrorCode;
 use skerry_core::wire::Array;
 use skerry_tests::client::{Client, reply};
-use skerry_tests::process::{Skerry, TempDir};
+use skerry_tests::preload::AllocationCount;
+use skerry_tests::process::{Skerry, Start, TempDir};
+use skerry_tests::tls::{Channel, Target, files};
 use skerry_tests::wire;
 
 use crate::broker::{Consumer, Engine, Pace, Plan, Producer, Script, Shape, Work};
@@ -37,6 +39,9 @@ pub struct Args {
     /// Bytes of log that starts with a log find
     #[arg(long, value_name = "N", default_value_t = 1_000_000_000)]
     pub log_bytes: u64,
+    /// Memory only
+    #[arg(long)]
+    pub memory: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -100,8 +105,12 @@ pub fn run(args: &Args) -> Result<(), String> {
     let mut figures = Figures(Vec::new());
     sizes(&binary, &mut figures)?;
     memory(&binary, &mut figures)?;
-    starts(args, &binary, &mut figures)?;
-    idle(args, &binary, &mut figures)?;
+    tls_memory(&binary, &mut figures)?;
+    tls_heap(&binary, &mut figures)?;
+    if !args.memory {
+        starts(args, &binary, &mut figures)?;
+        idle(args, &binary, &mut figures)?;
+    }
     let report = Report {
         machine,
         about: vec![(
@@ -173,6 +182,69 @@ fn stop(skerry: Skerry) -> Result<(), String> {
     } else {
         Err(format!("skerry ended with {status}:\n{stderr}"))
     }
+}
+
+/// Connections over TLS that shook hands and then do nothing.
+const TLS_CONNECTIONS: usize = 1000;
+
+/// What idle TLS connections take. The client keeps their sockets only: an end for each would be more than the broker has.
+fn tls_memory(binary: &Path, figures: &mut Figures) -> Result<(), String> {
+    let server = Server::start_with_tls(binary, &["max.connections=1100", "skerry.tls.penalty.max.ms=0"], None)?;
+    let pid = server.pid.unwrap_or_default();
+    let target = server.target(true)?;
+    let connect = || Channel::connect(target).map_err(|e| format!("{}: {e}", target.address));
+    let settled = || {
+        thread::sleep(Duration::from_millis(500));
+        Memory::of(pid).map_err(|e| e.to_string())
+    };
+    // As many at once as there will be: what the kernel and the allocator keep for good is not an idle connection's.
+    let (mut sockets, mut idle) = (Vec::new(), None);
+    for count in [HANDSHAKES_AT_ONCE, TLS_CONNECTIONS] {
+        for _ in 0..count {
+            sockets.push(connect()?.stream);
+        }
+        idle.get_or_insert(settled()?);
+    }
+    let connected = settled()?;
+    let each = |of: fn(&Memory) -> u64| {
+        let grown = idle.as_ref().map_or(0, |idle| of(&connected).saturating_sub(of(idle)));
+        grown as f64 / 1024.0 / TLS_CONNECTIONS as f64
+    };
+    figures.add("an idle TLS connection more", each(|memory| memory.resident), "KiB");
+    Ok(())
+}
+
+/// Connections after which everything has been used once.
+const HANDSHAKES_AT_ONCE: usize = 50;
+
+/// The heap's part of it, as the allocator rounds it: counted by a library that is loaded before the C library.
+fn tls_heap(binary: &Path, figures: &mut Figures) -> Result<(), String> {
+    let directory = TempDir::new();
+    let count = AllocationCount::build(directory.path()).map_err(|e| format!("the allocation counter: {e}"))?;
+    let own = files::settings(directory.path());
+    let settings: Vec<&str> = own.iter().map(String::as_str).chain(["max.connections=1100"]).collect();
+    let data = directory.path().join("data");
+    let mut start = Start::new(&data).with(&settings).counted(&count);
+    start.binary = Some(binary);
+    start.listeners = files::LISTENERS;
+    let skerry = start.start();
+    let target = Target {
+        address: skerry.listener("SSL"),
+        is_tls: true,
+    };
+    let (mut sockets, mut live) = (Vec::new(), Vec::new());
+    for connections in [HANDSHAKES_AT_ONCE, TLS_CONNECTIONS] {
+        for _ in 0..connections {
+            sockets.push(Channel::connect(target).map_err(|e| e.to_string())?.stream);
+        }
+        thread::sleep(Duration::from_millis(200));
+        live.push(count.live_bytes().map_err(|e| e.to_string())?);
+    }
+    if let [idle, connected] = live[..] {
+        let each = connected.saturating_sub(idle) as f64 / 1024.0 / TLS_CONNECTIONS as f64;
+        figures.add("of it on the heap", each, "KiB");
+    }
+    stop(skerry)
 }
 
 fn memory(binary: &Path, figures: &mut Figures) -> Result<(), String> {

@@ -4,7 +4,7 @@
 use skerry_tls::certificate::ServerName;
 use skerry_tls::config::{ClientConfig, Config, Identity};
 use skerry_tls::crypto::fast::Fast;
-use skerry_tls::suite::{CipherSuite, Group, Version};
+use skerry_tls::suite::{Group, Version};
 use skerry_tls::testing::{Accepting, Fixture, Loaded};
 
 use super::Kind;
@@ -14,12 +14,13 @@ use skerry_tests::tls::{Came, End};
 pub struct Client {
     kind: Kind,
     versions: [Version; 1],
-    suites: [CipherSuite; 1],
     own: Option<Loaded<Fast>>,
     verifier: Accepting,
     end: End<Fast>,
     /// The session to resume.
     resume: Vec<u8>,
+    /// Whether the present connection is the first.
+    is_first: bool,
 }
 
 impl Client {
@@ -29,11 +30,11 @@ impl Client {
         Self {
             kind,
             versions: [kind.version],
-            suites: [kind.suite()],
             own: kind.is_mutual().then(|| Loaded::new(&Fast, Fixture::DEVICE)),
             verifier: Accepting::default(),
             end: End::default(),
             resume: Vec::new(),
+            is_first: true,
         }
     }
 
@@ -41,7 +42,9 @@ impl Client {
     ///
     /// Errors: the engine's.
     pub fn begin(&mut self) -> Result<(), String> {
-        if self.kind.is_resumed() && self.resume.is_empty() {
+        self.is_first &= self.end.kept.count == 0;
+        if self.kind.is_resumed() {
+            // The newest: some servers take each only once.
             self.resume.clone_from(&self.end.kept.bytes);
         }
         self.with(|end, config| end.connect(&Fast, config).map_err(|cause| format!("client: {cause:?}")))
@@ -79,10 +82,10 @@ impl Client {
     /// Errors: it was not.
     pub fn check(&self) -> Result<(), String> {
         let agreed = self.end.session.agreed();
-        let resumed = self.kind.is_resumed() && !self.resume.is_empty();
+        let resumed = self.kind.is_resumed() && !self.is_first;
         let group = (self.kind.version == Version::Tls13 || !resumed).then_some(Group::X25519);
         if !self.is_connected()
-            || agreed.suite != Some(self.kind.suite())
+            || !agreed.suite.is_some_and(|suite| self.kind.suites().contains(&suite))
             || agreed.group != group
             || agreed.resumed != resumed
             || agreed.own_scheme.is_some() != self.kind.is_mutual()
@@ -100,7 +103,7 @@ impl Client {
         let identity: Option<Identity<'_, Fast>> = self.own.as_ref().map(Loaded::identity);
         let config = ClientConfig {
             versions: &self.versions,
-            suites: &self.suites,
+            suites: self.kind.suites(),
             identity: identity.as_ref(),
             resume: &self.resume,
             ..ClientConfig::new(&self.verifier, Some(ServerName::Dns("broker.example")))

@@ -36,7 +36,29 @@ pub enum Shape {
     Mutual,
 }
 
-/// One kind of handshake. Always X25519 and AES-128-GCM with SHA-256.
+/// How a server is set up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Setup {
+    /// All alike: the client offers AES-128-GCM with SHA-256 alone, one ticket is sent, sessions are kept in tickets.
+    #[default]
+    Alike,
+    /// Each as its library has it by default: it chooses the suite from all that it has in common with the client, and sends as many tickets,
+    /// and keeps sessions where, it likes.
+    Default,
+}
+
+impl Setup {
+    /// As it is spelled on a command line.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Alike => "alike",
+            Self::Default => "default",
+        }
+    }
+}
+
+/// One kind of handshake, always with X25519.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind {
     /// Its version.
@@ -45,6 +67,8 @@ pub struct Kind {
     pub shape: Shape,
     /// The server's key.
     pub key: Key,
+    /// How the server is set up.
+    pub setup: Setup,
 }
 
 impl Kind {
@@ -61,17 +85,35 @@ impl Kind {
     ];
 
     const fn new(version: Version, shape: Shape, key: Key) -> Self {
-        Self { version, shape, key }
+        Self {
+            version,
+            shape,
+            key,
+            setup: Setup::Alike,
+        }
     }
 
-    /// The one suite that the client offers.
+    /// The one of that name.
     #[must_use]
-    pub const fn suite(self) -> CipherSuite {
-        match (self.version, self.key) {
-            (Version::Tls13, _) => CipherSuite::TLS_AES_128_GCM_SHA256,
-            (Version::Tls12, Key::P256) => CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
-            (Version::Tls12, Key::Rsa2048) => CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.to_string() == name)
+    }
+
+    /// The suites that the client offers.
+    #[must_use]
+    pub const fn suites(self) -> &'static [CipherSuite] {
+        match (self.setup, self.version, self.key) {
+            (Setup::Default, ..) => CipherSuite::ALL,
+            (Setup::Alike, Version::Tls13, _) => &[CipherSuite::TLS_AES_128_GCM_SHA256],
+            (Setup::Alike, Version::Tls12, Key::P256) => &[CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256],
+            (Setup::Alike, Version::Tls12, Key::Rsa2048) => &[CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256],
         }
+    }
+
+    /// Whether all servers are set up alike.
+    #[must_use]
+    pub fn is_alike(self) -> bool {
+        self.setup == Setup::Alike
     }
 
     /// Whether a session is resumed.

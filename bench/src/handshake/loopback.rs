@@ -1,5 +1,8 @@
 //! Handshakes over loopback: each server in a process of its own behind the same accept loop, its CPU time from the operating system. The
 //! client is one connection after the other.
+//!
+//! Client and servers share one processor: they take turns anyway, and on a virtual machine waking another processor costs about as much as a
+//! handshake, which would be measured instead.
 
 use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -11,7 +14,7 @@ use skerry_tls::suite::Version;
 
 use super::client::Client;
 use super::server::Peer;
-use super::{Key, Kind, Times};
+use super::{Key, Kind, Setup, Times};
 use crate::process::{Tasks, pin};
 use crate::server::Server;
 
@@ -28,14 +31,17 @@ pub struct ServeArgs {
     pub server: String,
     /// The kind of its handshakes
     pub kind: String,
+    /// How it is set up
+    #[arg(value_enum)]
+    pub setup: Setup,
 }
 
 /// Serves, and tells its address on standard output.
 ///
 /// Errors: no such server, or no socket.
 pub fn serve(args: &ServeArgs) -> Result<(), String> {
-    let kind = Kind::ALL.into_iter().find(|kind| kind.to_string() == args.kind);
-    let kind = kind.ok_or_else(|| format!("no kind {}", args.kind))?;
+    let mut kind = Kind::named(&args.kind).ok_or_else(|| format!("no kind {}", args.kind))?;
+    kind.setup = args.setup;
     let mut server = match args.server.as_str() {
         PLAIN => None,
         name => Some(
@@ -80,7 +86,7 @@ impl Served {
     fn start(server: &str, kind: Kind) -> Result<Self, String> {
         let program = std::env::current_exe().map_err(|e| e.to_string())?;
         let mut child = Command::new(program)
-            .args(["serve-handshakes", server, &kind.to_string()])
+            .args(["serve-handshakes", server, &kind.to_string(), kind.setup.word()])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -217,16 +223,15 @@ struct Contestant {
 ///
 /// Errors: a handshake fails, or a server does not come up.
 pub fn measure(kind: Kind, peers: &[Peer], broker: Option<&Server>, time: Duration) -> Result<Vec<Measured>, String> {
-    let cores = thread::available_parallelism().map_or(1, usize::from);
-    let place = |pid, core| pin(pid, core % cores).map_err(|e| format!("cannot pin to processor {core}: {e}"));
-    place(std::process::id(), 1)?;
+    let place = |pid| pin(pid, 0).map_err(|e| format!("cannot pin to processor 0: {e}"));
+    place(std::process::id())?;
     let door = |pid, address| Door {
         pid,
         address,
         nanos: Vec::new(),
     };
     let plain = Served::start(PLAIN, kind)?;
-    place(plain.child.id(), 0)?;
+    place(plain.child.id())?;
     let mut doors = vec![door(plain.child.id(), plain.address)];
     let mut children = vec![plain];
     let mut all = Vec::new();
@@ -243,7 +248,7 @@ pub fn measure(kind: Kind, peers: &[Peer], broker: Option<&Server>, time: Durati
     };
     for peer in peers {
         let served = Served::start(peer.name(), kind)?;
-        place(served.child.id(), 0)?;
+        place(served.child.id())?;
         enter(peer.name(), served.child.id(), served.address, 0)?;
         children.push(served);
     }

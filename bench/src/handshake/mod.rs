@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use client::Client;
-pub use kind::{Key, Kind, Shape};
+pub use kind::{Key, Kind, Setup, Shape};
 pub use loopback::{Measured, ServeArgs, Visitor, batch, knock, serve};
 pub use memory::Meeting;
 pub use server::{Peer, start_arena};
@@ -31,6 +31,9 @@ pub struct Args {
     /// Servers to compare [default: all that are built in]
     #[arg(long, value_name = "NAME,NAME", value_delimiter = ',')]
     pub peers: Vec<String>,
+    /// Whether all servers are set up alike, or each as it is by default
+    #[arg(long, value_enum, default_value_t)]
+    pub setup: Setup,
     /// Seconds for each kind
     #[arg(long, value_name = "N", default_value_t = 5.0)]
     pub seconds: f64,
@@ -136,7 +139,8 @@ pub fn run(args: &Args) -> Result<(), String> {
         )?),
         None => None,
     };
-    for kind in kinds {
+    for mut kind in kinds {
+        kind.setup = args.setup;
         eprintln!("{kind}");
         let peers: Vec<Peer> = peers.iter().copied().filter(|peer| peer.speaks(kind)).collect();
         if let Some(count) = args.profile {
@@ -186,7 +190,7 @@ pub fn run(args: &Args) -> Result<(), String> {
     }
     let report = Report {
         machine,
-        about: about(&peers),
+        about: about(args, &peers),
         sections: [memory, loopback]
             .into_iter()
             .filter(|section| !section.rows.is_empty())
@@ -217,7 +221,7 @@ fn peers(args: &Args) -> Result<Vec<Peer>, String> {
         .collect()
 }
 
-fn about(peers: &[Peer]) -> Vec<(&'static str, String)> {
+fn about(args: &Args, peers: &[Peer]) -> Vec<(&'static str, String)> {
     let mut about: Vec<_> = peers.iter().map(|peer| (peer.name(), peer.version())).collect();
     for peer in Peer::ALL {
         if !peers.contains(&peer) {
@@ -227,9 +231,17 @@ fn about(peers: &[Peer]) -> Vec<(&'static str, String)> {
     about.push((
         "how",
         "in memory: every server once a round, in random order, in one thread; the thread's CPU clock around the server's calls, its own cost \
-         taken off. Over loopback: each server a process on one core behind the same accept loop, the client on the other; net: less what a \
-         connection without a byte costs. The same client for all; X25519, AES-128-GCM, one certificate of the authority's, one ticket; medians"
+         taken off. Over loopback: each server a process behind the same accept loop, all on one processor; net: less what a \
+         connection without a byte costs. The same client for all, one certificate signed by its authority, X25519; medians"
             .into(),
+    ));
+    about.push((
+        "setup",
+        match args.setup {
+            Setup::Alike => "AES-128-GCM with SHA-256, one ticket, sessions in tickets for all",
+            Setup::Default => "each server's own choice of suite, number of tickets and place of sessions",
+        }
+        .into(),
     ));
     about
 }

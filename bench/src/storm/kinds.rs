@@ -6,7 +6,7 @@ use skerry_tls::crypto::system::SystemRandom;
 use skerry_tls::testing::Fixture;
 use skerry_tls::x509::develop::{Issued, Validity};
 
-use crate::handshake::{Client, Key, Kind, Shape, start_arena};
+use crate::handshake::{Client, Key, Kind, Setup, Shape, start_arena};
 use skerry_tls::suite::Version;
 
 /// What one connection does, one after the other.
@@ -37,6 +37,9 @@ pub struct Failure {
     pub is_mutual: bool,
 }
 
+/// No failure: a connection that is closed before its first byte, as a health probe does. What every other costs besides.
+pub const NOTHING: &str = "closed at once";
+
 /// Where a hello's version stands: after the headers of record and message.
 const VERSION_AT: usize = 9;
 /// Where the length of its session id stands: after version and random.
@@ -47,6 +50,7 @@ fn hello(version: Version) -> Result<Vec<u8>, String> {
         version,
         shape: Shape::Full,
         key: Key::P256,
+        setup: Setup::Alike,
     };
     let mut client = Client::new(kind);
     client.begin()?;
@@ -121,6 +125,12 @@ pub fn failures() -> Result<Vec<Failure>, String> {
         .map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8)
         .collect();
     Ok(vec![
+        Failure {
+            name: NOTHING,
+            steps: vec![Step::Close],
+            reaches_keys: false,
+            is_mutual: false,
+        },
         // ApiVersions, as Kafka's clients begin.
         early(
             "plaintext Kafka",

@@ -13,12 +13,12 @@ use std::time::Duration;
 pub use load::{LoadArgs, run as run_load};
 
 use crate::broker::{Engine, Pace, Plan, Producer, Run, SHAPES};
-use crate::handshake::{Key, Kind, Shape, Times, Visitor, batch, knock};
+use crate::handshake::{Key, Kind, Setup, Shape, Times, Visitor, batch, knock};
 use crate::machine::Machine;
 use crate::process;
 use crate::report::{Cell, Column, Report, Section, column};
 use crate::server::{Server, binary};
-use kinds::{Failure, failures};
+use kinds::{Failure, NOTHING, failures};
 use load::Running;
 use skerry_tls::suite::Version;
 
@@ -58,7 +58,7 @@ const COLUMNS: &[Column] = &[
     column("broker_cpu_percent", "broker's CPU %"),
     column("cpu_us", "CPU µs each"),
     column("net_us", "net of a connection"),
-    column("of_full", "of a full handshake, net"),
+    column("of_full", "of a full handshake"),
     column("quiet_p99_ms", "producers' p99 ms, quiet"),
     column("p99_ms", "in the storm"),
     column("p99_ratio", "×"),
@@ -74,10 +74,9 @@ pub fn run(args: &Args) -> Result<(), String> {
     let machine = Machine::here();
     let binary = binary(args.skerry.as_deref());
     let own = |e| format!("cannot pin to processor 1: {e}");
-    process::pin(std::process::id(), 1).map_err(own)?;
     let failures: Vec<Failure> = failures()?
         .into_iter()
-        .filter(|failure| failure.name.contains(&args.only))
+        .filter(|failure| failure.name.contains(&args.only) || failure.name == NOTHING)
         .collect();
     let mut sections = Vec::new();
     let mut about = Vec::new();
@@ -86,14 +85,14 @@ pub fn run(args: &Args) -> Result<(), String> {
         ("As delivered: an address that fails waits for up to a second", &[]),
     ] {
         let server = Server::start_with_tls(&binary, overrides, Some(0))?;
+        process::pin(std::process::id(), 0).map_err(own)?;
         let full = reference(&server)?;
+        process::pin(std::process::id(), 1).map_err(own)?;
         about.push((
             "full handshake",
-            format!(
-                "1.3/full/p256 by the same broker: {:.1} µs, of which {:.1} µs for a connection that is closed before its first byte",
-                full.whole, full.connection
-            ),
+            format!("1.3/full/p256 by the same broker, one after the other, on one processor: {full:.0} µs net of a connection"),
         ));
+        let mut connection = None;
         let mut section = Section {
             name: name.into(),
             columns: COLUMNS,
@@ -102,7 +101,15 @@ pub fn run(args: &Args) -> Result<(), String> {
         let mut engine = producers(args, &server)?;
         for failure in &failures {
             eprintln!("{name}: {}", failure.name);
-            section.rows.push(measure(args, &server, &mut engine, failure, full)?);
+            let measured = measure(args, &server, &mut engine, failure)?;
+            if failure.name == NOTHING {
+                connection = measured.each;
+            }
+            let net = measured
+                .each
+                .zip(connection)
+                .map(|(each, connection)| each - connection);
+            section.rows.push(row(failure, &measured, net, full));
         }
         sections.push(section);
     }
@@ -126,20 +133,15 @@ pub fn run(args: &Args) -> Result<(), String> {
     }
 }
 
-/// What a good handshake costs, in microseconds.
-#[derive(Clone, Copy, Debug)]
-struct Full {
-    whole: f64,
-    connection: f64,
-}
-
-fn reference(server: &Server) -> Result<Full, String> {
+/// What a good handshake costs, in microseconds, net of a connection.
+fn reference(server: &Server) -> Result<f64, String> {
     let pid = server.pid.ok_or("the broker's process is not known")?;
     let address = server.target(true)?.address;
     let kind = Kind {
         version: Version::Tls13,
         shape: Shape::Full,
         key: Key::P256,
+        setup: Setup::Alike,
     };
     let mut visitor = Visitor::new(kind, address)?;
     let (mut whole, mut connection) = (Vec::new(), Vec::new());
@@ -148,10 +150,7 @@ fn reference(server: &Server) -> Result<Full, String> {
         connection.push(batch(pid, || knock(address))?);
     }
     let median = |nanos| Times::new(nanos).median().unwrap_or_default();
-    Ok(Full {
-        whole: median(whole),
-        connection: median(connection),
-    })
+    Ok(median(whole) - median(connection))
 }
 
 fn producers(args: &Args, server: &Server) -> Result<Engine<Producer>, String> {
@@ -178,13 +177,7 @@ fn plan(args: &Args, seconds: f64) -> Plan {
 /// How long a storm blows before anything is measured.
 const GATHERS: Duration = Duration::from_millis(700);
 
-fn measure(
-    args: &Args,
-    server: &Server,
-    engine: &mut Engine<Producer>,
-    failure: &Failure,
-    full: Full,
-) -> Result<Vec<Cell>, String> {
+fn measure(args: &Args, server: &Server, engine: &mut Engine<Producer>, failure: &Failure) -> Result<Measured, String> {
     let quiet = {
         let (_sink, address) = Running::sink()?;
         let _storm = Running::storm(address, failure, args.connections)?;
@@ -205,19 +198,46 @@ fn measure(
     drop(storm);
     let rate = (after - before) as f64 / (over - begun).as_secs_f64();
     let cpu = |run: &Run| run.server.all() / run.seconds;
-    let each = (rate > 0.0).then(|| (cpu(&run) - cpu(&quiet)) * 1e6 / rate);
-    let net = each.map(|each| each - full.connection);
     let p99 = |run: &Run| run.quantile(0.99).map(|latency| latency.as_secs_f64() * 1e3);
-    Ok(vec![
+    Ok(Measured {
+        rate,
+        cpu: cpu(&run),
+        each: (rate > 0.0).then(|| (cpu(&run) - cpu(&quiet)) * 1e6 / rate),
+        quiet_p99_ms: p99(&quiet),
+        p99_ms: p99(&run),
+    })
+}
+
+/// One kind of failure.
+struct Measured {
+    /// Connections that ended, a second.
+    rate: f64,
+    /// The broker's CPU, as a share of its processor.
+    cpu: f64,
+    /// Of it for each of them, in microseconds: less what the producers alone take.
+    each: Option<f64>,
+    quiet_p99_ms: Option<f64>,
+    p99_ms: Option<f64>,
+}
+
+fn row(failure: &Failure, measured: &Measured, net: Option<f64>, full: f64) -> Vec<Cell> {
+    let Measured {
+        rate,
+        cpu,
+        each,
+        quiet_p99_ms,
+        p99_ms,
+    } = *measured;
+    vec![
         failure.name.into(),
         if failure.reaches_keys { "yes" } else { "no" }.into(),
         rate.into(),
-        (cpu(&run) * 100.0).into(),
+        (cpu * 100.0).into(),
         each.into(),
         net.into(),
-        net.map(|net| net / (full.whole - full.connection)).into(),
-        p99(&quiet).into(),
-        p99(&run).into(),
-        p99(&run).zip(p99(&quiet)).map(|(storm, quiet)| storm / quiet).into(),
-    ])
+        net.map(|net| net / full).into(),
+        quiet_p99_ms.into(),
+        p99_ms.into(),
+        p99_ms.zip(quiet_p99_ms).map(|(storm, quiet)| storm / quiet).into(),
+    ]
 }

@@ -47,8 +47,12 @@ impl Keep for Kept {
     }
 
     fn commit(&mut self) {
-        std::mem::swap(&mut self.bytes, &mut self.staged);
-        self.count += 1;
+        // A resumed session may get no new ticket: the old one stays.
+        if !self.staged.is_empty() {
+            std::mem::swap(&mut self.bytes, &mut self.staged);
+            self.staged.clear();
+            self.count += 1;
+        }
     }
 }
 

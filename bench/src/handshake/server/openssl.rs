@@ -68,8 +68,10 @@ impl OpenSsl {
         builder.set_certificate(X509::from_der(fixture.certificate)?.as_ref())?;
         builder.set_private_key(PKey::private_key_from_pkcs8(fixture.key)?.as_ref())?;
         builder.set_groups_list("X25519:P-256")?;
-        builder.set_num_tickets(1)?;
-        builder.set_session_cache_mode(SslSessionCacheMode::OFF);
+        if kind.is_alike() {
+            builder.set_num_tickets(1)?;
+            builder.set_session_cache_mode(SslSessionCacheMode::OFF);
+        }
         builder.set_session_id_context(b"skerry-bench")?;
         if kind.is_mutual() {
             let mut store = X509StoreBuilder::new()?;

@@ -41,9 +41,11 @@ impl Rustls {
         let fixture = kind.key.fixture();
         let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(fixture.key));
         let mut config = builder.with_single_cert(vec![CertificateDer::from(fixture.certificate)], key)?;
-        config.ticketer = Ticketer::new()?;
-        config.session_storage = Arc::new(NoServerSessionStorage {});
-        config.send_tls13_tickets = 1;
+        if kind.is_alike() {
+            config.ticketer = Ticketer::new()?;
+            config.session_storage = Arc::new(NoServerSessionStorage {});
+            config.send_tls13_tickets = 1;
+        }
         Ok(Self {
             config: Arc::new(config),
             connection: None,
