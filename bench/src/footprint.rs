@@ -210,7 +210,11 @@ fn tls_memory(binary: &Path, figures: &mut Figures) -> Result<(), String> {
         let grown = idle.as_ref().map_or(0, |idle| of(&connected).saturating_sub(of(idle)));
         grown as f64 / 1024.0 / TLS_CONNECTIONS as f64
     };
-    figures.add("an idle TLS connection more", each(|memory| memory.resident), "KiB");
+    figures.add(
+        "a connection more, over TLS, 1,000 idle",
+        each(|memory| memory.resident),
+        "KiB",
+    );
     Ok(())
 }
 
@@ -242,7 +246,7 @@ fn tls_heap(binary: &Path, figures: &mut Figures) -> Result<(), String> {
     }
     if let [idle, connected] = live[..] {
         let each = connected.saturating_sub(idle) as f64 / 1024.0 / TLS_CONNECTIONS as f64;
-        figures.add("of it on the heap", each, "KiB");
+        figures.add("of it TLS keys on the heap", each, "KiB");
     }
     stop(skerry)
 }

@@ -37,6 +37,8 @@ pub struct LoadArgs {
 ///
 /// Errors: the system's.
 pub fn run(args: &LoadArgs) -> Result<(), String> {
+    // The producers are on the same processor, and are to feel the broker, not this.
+    rustix::process::nice(10).map_err(|e| format!("nice: {e}"))?;
     let count = Arc::new(AtomicU64::new(0));
     let asked = Arc::clone(&count);
     thread::spawn(move || {

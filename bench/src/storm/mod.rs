@@ -41,8 +41,11 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 1000.0)]
     pub rate: f64,
     /// Seconds of each run
-    #[arg(long, value_name = "N", default_value_t = 3.0)]
+    #[arg(long, value_name = "N", default_value_t = 2.0)]
     pub seconds: f64,
+    /// Runs in the storm and in quiet, by turns; of their latencies the medians are told
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub repeats: usize,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -178,34 +181,67 @@ fn plan(args: &Args, seconds: f64) -> Plan {
 const GATHERS: Duration = Duration::from_millis(700);
 
 fn measure(args: &Args, server: &Server, engine: &mut Engine<Producer>, failure: &Failure) -> Result<Measured, String> {
-    let quiet = {
-        let (_sink, address) = Running::sink()?;
-        let _storm = Running::storm(address, failure, args.connections)?;
-        thread::sleep(GATHERS);
-        engine.run(&plan(args, args.seconds))?
-    };
-    // The broker is done with what the sink's storm left of the producers' requests.
     let address = if failure.is_mutual {
         server.listener("MUTUAL").ok_or("no listener asks for certificates")?
     } else {
         server.target(true)?.address
     };
-    let mut storm = Running::storm(address, failure, args.connections)?;
-    thread::sleep(GATHERS);
-    let (before, begun) = storm.ended()?;
-    let run = engine.run(&plan(args, args.seconds))?;
-    let (after, over) = storm.ended()?;
-    drop(storm);
-    let rate = (after - before) as f64 / (over - begun).as_secs_f64();
-    let cpu = |run: &Run| run.server.all() / run.seconds;
-    let p99 = |run: &Run| run.quantile(0.99).map(|latency| latency.as_secs_f64() * 1e3);
+    let mut sum = Sum::default();
+    for _ in 0..args.repeats {
+        {
+            let (_sink, address) = Running::sink()?;
+            let _storm = Running::storm(address, failure, args.connections)?;
+            thread::sleep(GATHERS);
+            let run = engine.run(&plan(args, args.seconds))?;
+            sum.quiet.add(&run);
+        }
+        let mut storm = Running::storm(address, failure, args.connections)?;
+        thread::sleep(GATHERS);
+        let (before, begun) = storm.ended()?;
+        let run = engine.run(&plan(args, args.seconds))?;
+        let (after, over) = storm.ended()?;
+        sum.storm.add(&run);
+        sum.ended += (after - before) as f64 * run.seconds / (over - begun).as_secs_f64();
+    }
+    let Sum { quiet, storm, ended } = sum;
+    let cpu = |side: &Side| side.cpu / side.seconds;
+    let rate = ended / storm.seconds;
     Ok(Measured {
         rate,
-        cpu: cpu(&run),
-        each: (rate > 0.0).then(|| (cpu(&run) - cpu(&quiet)) * 1e6 / rate),
-        quiet_p99_ms: p99(&quiet),
-        p99_ms: p99(&run),
+        cpu: cpu(&storm),
+        each: (rate > 0.0).then(|| (cpu(&storm) - cpu(&quiet)) * 1e6 / rate),
+        quiet_p99_ms: quiet.p99_ms(),
+        p99_ms: storm.p99_ms(),
     })
+}
+
+/// What came of runs by turns.
+#[derive(Default)]
+struct Sum {
+    quiet: Side,
+    storm: Side,
+    /// Connections of the storm that ended.
+    ended: f64,
+}
+
+#[derive(Default)]
+struct Side {
+    seconds: f64,
+    cpu: f64,
+    p99s: Vec<u64>,
+}
+
+impl Side {
+    fn add(&mut self, run: &Run) {
+        self.seconds += run.seconds;
+        self.cpu += run.server.all();
+        let p99 = run.quantile(0.99).unwrap_or_default();
+        self.p99s.push(p99.as_nanos() as u64);
+    }
+
+    fn p99_ms(&self) -> Option<f64> {
+        Times::new(self.p99s.clone()).median().map(|micros| micros / 1e3)
+    }
 }
 
 /// One kind of failure.
