@@ -393,6 +393,7 @@ fn certificates_let_clients_in() {
             // Who it was is known again when the session is resumed.
             let again = ClientConfig {
                 resume: &pair.client.kept.bytes,
+                identity: Some(&identity),
                 ..client()
             };
             let mut second = connect(&again, &server);
