@@ -740,16 +740,17 @@ fn finished_13() {
 fn tickets_13() {
     let verifier = verifier();
     let config = ClientConfig::<Toy>::new(&verifier, NAME);
-    let ticket = |lifetime: u32, ticket: &[u8]| {
+    let with_nonce = |lifetime: u32, nonce: &[u8], ticket: &[u8]| {
         let body = [
             &lifetime.to_be_bytes()[..],
             &[1, 2, 3, 4],
-            &vector(1, b"nonce"),
+            &vector(1, nonce),
             &vector(2, ticket),
             &[0, 0],
         ];
         message(4, &body.concat())
     };
+    let ticket = |lifetime, ticket: &[u8]| with_nonce(lifetime, b"nonce", ticket);
     let mut client = at_certificate(&config);
     let flight = [certificate_13(&[leaf()]), certificate_verify(0x0403), finished(32)].concat();
     client.take(&sealed_13(22, &flight)).unwrap();
@@ -767,6 +768,12 @@ fn tickets_13() {
         (&b"second"[..], 600, 0x0102_0304)
     );
     assert_eq!((kept.received, kept.suite), (NOW, CipherSuite::TLS_AES_128_GCM_SHA256));
+    for nonce in [&[][..], &[7; 255]] {
+        client
+            .take(&sealed_13(22, &with_nonce(60, nonce, b"any nonce")))
+            .unwrap();
+    }
+    assert_eq!(client.side.kept.count, 4);
     assert_eq!(client.take(&sealed_13(22, &ticket(60, b""))), Err(Cause::Decode(4)));
 }
 

@@ -175,12 +175,14 @@ fn expand_to_secret<P: Provider>(
     Ok(out)
 }
 
-/// The longest HkdfLabel here: lengths, `tls13 ` and the longest label, and a digest as context.
-const LABEL_BYTES_MAX: usize = 2 + 1 + 6 + 12 + 1 + crate::crypto::DIGEST_BYTES_MAX;
+/// The longest HkdfLabel here up to its context: lengths, `tls13 ` and the longest label.
+const LABEL_BYTES_MAX: usize = 2 + 1 + 6 + 12 + 1;
 
 /// HKDF-Expand-Label (RFC 8446 §7.1), to at most one digest's bytes: nothing here is longer, so that HKDF-Expand (RFC 5869 §2.3) is one HMAC.
 ///
-/// Errors: [`Cause::Internal`] when `out` is longer than a digest, or label and context are longer than any here.
+/// The context is a digest, or a ticket's nonce of up to 255 bytes.
+///
+/// Errors: [`Cause::Internal`] when `out` is longer than a digest, the label than any here, or the context than 255 bytes.
 fn expand_label<P: Provider>(
     provider: &P,
     hash: HashAlgorithm,
@@ -196,8 +198,8 @@ fn expand_label<P: Provider>(
         w.bytes(b"tls13 ")?;
         w.bytes(label)
     })?;
-    info.vector_8(|w| w.bytes(context))?;
-    let block = provider.hmac(hash, secret.bytes(), &[info.as_slice(), &[1]])?;
+    info.u8(u8::try_from(context.len()).map_err(|_| Cause::Internal)?)?;
+    let block = provider.hmac(hash, secret.bytes(), &[info.as_slice(), context, &[1]])?;
     out.copy_from_slice(block.bytes().get(..out.len()).ok_or(Cause::Internal)?);
     Ok(())
 }
