@@ -483,3 +483,30 @@ fn has_good_form(algorithm: SignatureAlgorithm, signature: &[u8]) -> bool {
     };
     !matches!(algorithm, SignatureAlgorithm::Ecdsa(_)) || numbers() == Ok(true)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::key::Digest;
+    use super::*;
+
+    #[test]
+    fn a_signature_of_ecdsa_has_one_form() {
+        let ecdsa = SignatureAlgorithm::Ecdsa(Digest::Sha256);
+        assert!(has_good_form(ecdsa, &[0x30, 6, 2, 1, 1, 2, 1, 0x7f]));
+        assert!(has_good_form(ecdsa, &[0x30, 7, 2, 2, 0, 0x80, 2, 1, 1]));
+        for signature in [
+            &[][..],
+            &[0x30, 6, 2, 1, 1, 2, 1, 0x7f, 0],
+            &[0x30, 0x81, 6, 2, 1, 1, 2, 1, 0x7f],
+            &[0x30, 7, 2, 2, 0, 1, 2, 1, 1],
+            &[0x30, 6, 2, 1, 0x80, 2, 1, 1],
+            &[0x30, 6, 2, 1, 0, 2, 1, 1],
+            &[0x30, 6, 2, 1, 1, 2, 1, 0],
+            &[0x30, 3, 2, 1, 1],
+            &[0x30, 9, 2, 1, 1, 2, 1, 1, 2, 1, 1],
+        ] {
+            assert!(!has_good_form(ecdsa, signature), "{signature:02x?}");
+        }
+        assert!(has_good_form(SignatureAlgorithm::RsaPkcs1(Digest::Sha256), &[1, 2, 3]));
+    }
+}

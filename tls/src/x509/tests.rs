@@ -2,7 +2,7 @@
 
 use alloc::string::ToString;
 use alloc::vec::Vec;
-use std::format;
+use std::{format, vec};
 
 use sha2::{Digest as _, Sha256};
 use skerry_core::time::Timestamp;
@@ -16,6 +16,7 @@ use super::write::{bits, name, sequence, value};
 use super::{Details, Policy, Profile, Revoked, TrustStore};
 use crate::cause::{Cause, Rule};
 use crate::certificate::{CHAIN_COUNT_MAX, Refused, Role, ServerName, Verified, Verifier};
+use crate::crypto::KeyKind;
 
 const ROLES: [Role; 2] = [Role::Server, Role::Client];
 
@@ -261,6 +262,12 @@ fn each_cause_is_told_of_the_certificate_at_fault() {
         assert_eq!(leaf_is(wrong_signer), refused(Cause::CertificateSignature, 0));
         assert_eq!(middle_is(wrong_signer), refused(Cause::CertificateSignature, 1));
         assert!(root_is(wrong_signer).is_ok());
+
+        // An algorithm that is not the issuer's key's is not even tried.
+        let root_key = |spki: Vec<u8>| root.clone().but(|made| made.spki = spki);
+        let rsa = root_key(rsa(&[0xab; 256], 3));
+        let (answer, signatures) = Ask::new(&[&rsa], &[&Made::leaf(3, &rsa)]).role(role).answer();
+        assert_eq!((answer, signatures), (refused(Cause::CertificateSignature, 0), 0));
 
         let unread = |made: Made| made.with(ids::SUBJECT_ALT_NAME, false, [0x30, 1].into());
         assert_eq!(leaf_is(unread), refused(Cause::CertificateUnreadable, 0));
@@ -627,6 +634,25 @@ fn another_way_is_found_where_one_is_closed() {
         Ask::new(&[&root], &[&leaf, closed, &middle]).accepted();
     }
 
+    // Nobody issued one end of the search; the farthest end is told of.
+    let upper = Made::ca("upper", 5, &Made::root("nowhere", 31));
+    let (long, short) = (
+        Made::ca("middle", 3, &upper),
+        Made::ca("middle", 3, &Made::root("nobody", 32)),
+    );
+    Ask::new(&[&root], &[&leaf, &long, &short, &upper]).refused(Cause::UnknownCa, 3);
+
+    // Certificates that have nothing to do with it do not crowd out the anchor, however many name others.
+    let extra: Vec<Made> = (0..8).map(|key| Made::ca("extra", 40 + key, &twin)).collect();
+    let (last, third) = (
+        Made::root("last", 50),
+        third.but(|made| made.subject = twin.subject.clone()),
+    );
+    let middle = Made::ca("middle", 51, &last);
+    let leaf = Made::leaf(4, &middle);
+    let chain: Vec<&Made> = [&leaf].into_iter().chain(&extra).chain([&middle]).collect();
+    Ask::new(&[&twin, &third, &last], &chain).accepted();
+
     // CAs that sign each other and nobody that is trusted.
     let (one, two) = (Made::root("one", 21), Made::root("two", 22));
     let (one, two) = (Made::ca("one", 21, &two), Made::ca("two", 22, &one));
@@ -878,6 +904,68 @@ fn constraints_hold_for_all_that_is_below() {
                 .is_err()
         );
     }
+}
+
+fn rsa(modulus: &[u8], exponent: u8) -> Vec<u8> {
+    let modulus = value(
+        tag::INTEGER,
+        &[if modulus[0] & 0x80 == 0 { &[] } else { &[0] }, modulus],
+    );
+    let key = sequence(&[&modulus, &[tag::INTEGER, 1, exponent]]);
+    let algorithm = sequence(&[
+        &value(tag::OID, &[&[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 1]]),
+        &[5, 0],
+    ]);
+    sequence(&[&algorithm, &bits(&key)])
+}
+
+#[test]
+fn keys_are_of_the_kinds_and_sizes_that_are_taken() {
+    let root = Made::root("root", 1);
+    let counted = Counted::default();
+    let kind = |spki: Vec<u8>| {
+        let leaf = Made::leaf(2, &root).but(|made| made.spki = spki).der();
+        let anchors = [root.der()];
+        let (store, _) = TrustStore::new(&slices(&anchors), Policy::default(), &counted);
+        let kind = store.public_key(&leaf).map(|key| key.kind);
+        let verified = store
+            .verify(&[&leaf], Role::Client, None, NOW)
+            .map(drop)
+            .map_err(|refused| refused.cause);
+        assert_eq!(kind.map(drop), verified);
+        kind
+    };
+    let mut odd = [0xab; 256];
+    assert_eq!(kind(rsa(&odd, 3)), Ok(KeyKind::Rsa(2048)));
+    assert_eq!(kind(rsa(&[0xab; 512], 17)), Ok(KeyKind::Rsa(4096)));
+    let unsupported = Err(Cause::CertificateUnsupported);
+    assert_eq!(kind(rsa(&odd, 1)), unsupported);
+    assert_eq!(kind(rsa(&odd, 4)), unsupported);
+    assert_eq!(kind(rsa(&[0xab; 255], 3)), unsupported);
+    assert_eq!(kind(rsa(&[0xab; 513], 3)), unsupported);
+    odd[255] = 0xaa;
+    assert_eq!(kind(rsa(&odd, 3)), unsupported);
+    let mut uneven = [0xab; 257];
+    uneven[0] = 1;
+    assert_eq!(kind(rsa(&uneven, 3)), unsupported);
+
+    let point = |curve: &[u8], first: u8, bytes: usize| {
+        let algorithm = sequence(&[
+            &value(tag::OID, &[&[0x2a, 0x86, 0x48, 0xce, 0x3d, 2, 1]]),
+            &value(tag::OID, &[curve]),
+        ]);
+        sequence(&[&algorithm, &bits(&[&[first], vec![7; bytes].as_slice()].concat())])
+    };
+    let p256 = [0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7];
+    assert_eq!(kind(point(&p256, 4, 64)), Ok(KeyKind::P256));
+    assert_eq!(kind(point(&p256, 2, 32)), unsupported);
+    assert_eq!(kind(point(&p256, 4, 63)), Err(Cause::CertificateUnreadable));
+    assert_eq!(kind(point(&p256, 5, 64)), Err(Cause::CertificateUnreadable));
+    assert_eq!(kind(point(&[0x2b, 0x81, 4, 0, 34], 4, 96)), Ok(KeyKind::P384));
+    // P-521 signs certificates, not handshakes.
+    assert_eq!(kind(point(&[0x2b, 0x81, 4, 0, 35], 4, 132)), unsupported);
+    let p521 = Made::root("root", 1).but(|made| made.spki = point(&[0x2b, 0x81, 4, 0, 35], 4, 132));
+    Ask::new(&[&p521], &[&Made::leaf(2, &p521)]).accepted();
 }
 
 #[test]
