@@ -6,13 +6,14 @@
 
 use ::log::{debug, info, warn};
 use skerry_core::error_code::ErrorCode;
-use skerry_core::meter::{Phase, Ticks};
+use skerry_core::meter::Ticks;
 use skerry_core::time::{Instant, Millis, Timestamp};
 use skerry_net::host::{Accepted, Event, Host, ListenerId, Net, NetError, StreamId};
 use skerry_net::pool::{LargePool, PairPool};
 use skerry_net::queue::Queue;
 use skerry_net::timer::Deadlines;
 
+use crate::accounts::{Accounts, Chore};
 use crate::config::Config;
 use crate::conn::{Buffers, Conn, End, SAVED_BYTES, Shared, Turn};
 use crate::handler::Peer;
@@ -71,6 +72,10 @@ pub struct Broker<H> {
     shaking: Queue<u32>,
     tls: Option<Desk>,
     scrapes: Scrapes,
+    scraped: heapless::Vec<StreamId, SCRAPES_MAX>,
+    reload: bool,
+    /// Kept where metrics are served.
+    accounts: Option<Accounts>,
     started: (Instant, Ticks),
     timers: Deadlines,
     accepting: Vec<bool>,
@@ -153,6 +158,9 @@ impl<H: Host> Broker<H> {
             shaking: Queue::new(limits.connections),
             tls: None,
             scrapes: Scrapes::default(),
+            scraped: heapless::Vec::new(),
+            reload: false,
+            accounts: None,
             started,
             timers,
             accepting: vec![true; state.config.listeners.len() + usize::from(state.config.metrics_listener.is_some())],
@@ -253,21 +261,40 @@ impl<H: Host> Broker<H> {
 
     /// One pass of the loop.
     pub fn pass(&mut self) -> Pass {
+        if self.accounts.is_none() && self.state.config.metrics_listener.is_some() {
+            self.accounts = Some(Accounts::start(self.host.thread_cpu(), self.host.ticks()));
+        }
         self.sleep();
+        self.serve();
+        self.lap(Chore::Serve);
         let now = self.host.now();
         self.accept(now);
+        self.lap(Chore::Accept);
         if core::mem::take(&mut self.completed) {
             self.complete(now);
         }
+        self.lap(Chore::Complete);
         self.fire(now);
+        self.lap(Chore::Deadlines);
+        let charged = self.observe.cost;
         self.run_ready(now);
+        if let Some(accounts) = &mut self.accounts {
+            accounts.turns(&self.observe.cost.since(&charged), self.host.ticks());
+        }
         self.settle(now);
+        self.lap(Chore::Settle);
         match self.stopping {
             Some(until) if self.live == 0 || now >= until => {
                 self.finish(now);
                 Pass::Stopped
             }
             _ => Pass::Running,
+        }
+    }
+
+    fn lap(&mut self, chore: Chore) {
+        if let Some(accounts) = &mut self.accounts {
+            accounts.lap(chore, self.host.ticks());
         }
     }
 
@@ -278,16 +305,21 @@ impl<H: Host> Broker<H> {
             (true, None) => self.timers.next_at(),
             (true, Some(stop)) => self.timers.next_at().min(stop),
         };
-        let (mut stop, mut reload) = (false, false);
+        let sleeps = until > Instant::default();
+        if sleeps && let Some(accounts) = &mut self.accounts {
+            accounts.divide(self.host.thread_cpu());
+        }
+        let mut stop = false;
         let Self {
             host,
             conns,
             ready,
             accepting,
             completed,
+            scraped,
+            reload,
             ..
         } = self;
-        let mut scrapes: heapless::Vec<StreamId, SCRAPES_MAX> = heapless::Vec::new();
         host.wait(until, &mut |event| match event {
             Event::Accept(listener) => {
                 if let Some(flag) = accepting.get_mut(usize::from(listener.0)) {
@@ -305,24 +337,32 @@ impl<H: Host> Broker<H> {
                     ready.push(stream.0);
                 } else {
                     // When full: such a scrape waits for its next event, or its deadline.
-                    let _ = scrapes.push(stream);
+                    let _ = scraped.push(stream);
                 }
             }
             Event::Disk => *completed = true,
             Event::Stop => stop = true,
-            Event::Reload => reload = true,
+            Event::Reload => *reload = true,
         });
-        for stream in scrapes {
+        if stop {
+            self.stop();
+        }
+        match &mut self.accounts {
+            Some(accounts) if sleeps => accounts.wake(self.host.thread_cpu(), self.host.ticks()),
+            _ => self.lap(Chore::Wait),
+        }
+    }
+
+    /// Answers those who are no client: scrapes of metrics, and the operator.
+    fn serve(&mut self) {
+        while let Some(stream) = self.scraped.pop() {
             self.scrape(stream);
         }
-        if reload {
+        if core::mem::take(&mut self.reload) {
             match &self.tls {
                 Some(_) => self.look_after_tls(true),
                 None => info!("SIGHUP: nothing to load again"),
             }
-        }
-        if stop {
-            self.stop();
         }
     }
 
@@ -524,6 +564,10 @@ impl<H: Host> Broker<H> {
             }
         }
         if !self.shaking.is_empty() {
+            let tick_seconds = self.tick_seconds();
+            if let Some(tls) = &mut self.tls {
+                tls.tick_seconds = tick_seconds;
+            }
             let until = self.host.thread_cpu().saturating_add(HANDSHAKES_CPU_NS);
             for _ in 0..self.shaking.len() {
                 let Some(slot) = self.shaking.pop() else { break };
@@ -712,23 +756,35 @@ impl<H: Host> Broker<H> {
         }
     }
 
+    /// How long a tick lasts: CPU time where accounts tell, else the clock's.
+    fn tick_seconds(&mut self) -> f64 {
+        if let Some(seconds) = self.accounts.as_ref().and_then(Accounts::tick_seconds) {
+            return seconds;
+        }
+        let (now, ticks) = (self.host.now(), self.host.ticks());
+        let elapsed = now.as_micros().saturating_sub(self.started.0.as_micros()) as f64 / 1e6;
+        let ticked = ticks.0.saturating_sub(self.started.1.0);
+        if ticked == 0 { 0.0 } else { elapsed / ticked as f64 }
+    }
+
     /// The numbers of this moment.
     fn snapshot(&mut self) -> Snapshot {
-        let (now, ticks) = (self.host.now(), self.host.ticks());
-        let elapsed = now.since(self.started.0).0 as f64 / 1000.0;
-        let ticked = ticks.0.saturating_sub(self.started.1.0);
-        let tick_seconds = if ticked == 0 { 0.0 } else { elapsed / ticked as f64 };
-        let cost = &self.observe.cost;
+        self.lap(Chore::Serve);
+        let cpu_ns = self.host.thread_cpu();
+        if let Some(accounts) = &mut self.accounts {
+            accounts.divide(cpu_ns);
+        }
+        let tick_seconds = self.tick_seconds();
+        let accounts = self.accounts.as_ref();
         Snapshot {
             connections: self.live as u64,
             accepted: self.observe.accepted,
             closed: self.observe.closed,
             faults: self.observe.faults,
-            cpu_seconds: self.host.thread_cpu() as f64 / 1e9,
-            phases: Phase::ALL
-                .iter()
-                .map(|phase| (phase.name(), cost.of(*phase).0 as f64 * tick_seconds))
-                .collect(),
+            cpu_seconds: cpu_ns as f64 / 1e9,
+            claimed_seconds: accounts.map_or(0.0, Accounts::claimed),
+            phases: accounts.into_iter().flat_map(Accounts::connections).collect(),
+            chores: accounts.into_iter().flat_map(Accounts::chores).collect(),
             tls: self.tls.as_ref().map(|tls| tls.snapshot(tick_seconds)),
         }
     }

@@ -17,6 +17,7 @@ use skerry_core::time::{Instant, Millis, Timestamp};
 use skerry_net::host::{Host, Net, NetError, Started, StreamId};
 use skerry_net::pool::{LargeLease, LargePool, PairLease, PairPool};
 use skerry_tls::cause::Cause;
+use skerry_tls::notes::Notes;
 
 use crate::dispatch::{self, Asked, Bad};
 use crate::handler::{Context, Out, Outcome, Parking, Peer, api_versions};
@@ -90,6 +91,8 @@ pub enum End {
     Handshake(Cause),
     /// Its TLS failed after the handshake.
     Tls(Cause),
+    /// It speaks TLS on a listener that does not.
+    TlsOnPlaintext,
     /// It closed a TLS connection before its first byte.
     Probe,
     /// Its frame cannot be one.
@@ -121,7 +124,7 @@ impl End {
     /// Whether a line was written for it when it happened.
     #[must_use]
     pub const fn is_told(&self) -> bool {
-        matches!(self, Self::Handshake(_))
+        matches!(self, Self::Handshake(_) | Self::Tls(_))
     }
 }
 
@@ -133,9 +136,17 @@ impl fmt::Display for End {
             Self::Net(NetError::Reset) => f.write_str("reset by the peer"),
             Self::Net(e) => write!(f, "connection failed: {e:?}"),
             Self::Handshake(cause) => write!(f, "TLS handshake failed: {}", cause.id()),
-            Self::Tls(cause) => write!(f, "TLS: {}; {}", cause.id(), cause.cure()),
+            Self::Tls(cause) => write!(f, "TLS failed: {}", cause.id()),
+            Self::TlsOnPlaintext => {
+                let cause = Cause::TlsOnPlaintext;
+                let (id, cure) = (cause.id(), cause.cure());
+                write!(
+                    f,
+                    "TLS on a listener without it: {id}; alert handshake_failure sent; {cure}"
+                )
+            }
             Self::Probe => f.write_str("closed before its first byte"),
-            Self::Frame(e) => match spoken(e) {
+            Self::Frame(e) => match first_bytes(e).and_then(spoken) {
                 Some(what) => write!(f, "not a Kafka request but {what}: {e}"),
                 None => write!(f, "not a Kafka request: {e}"),
             },
@@ -153,19 +164,31 @@ impl fmt::Display for End {
     }
 }
 
-/// What a peer speaks instead of Kafka, as the four bytes that were taken for a length tell.
-fn spoken(error: &FrameError) -> Option<&'static str> {
-    let FrameError::TooLarge(bytes) = error else {
-        return None;
-    };
-    match &bytes.to_be_bytes() {
-        // A handshake record: content type 22, major version 3 (RFC 8446 §5.1).
-        [0x16, 0x03, ..] => Some("TLS, which this listener does not speak (security.protocol=PLAINTEXT on the client)"),
+/// The four bytes that were taken for a length.
+fn first_bytes(error: &FrameError) -> Option<[u8; 4]> {
+    match error {
+        FrameError::TooLarge(bytes) => Some(bytes.to_be_bytes()),
+        _ => None,
+    }
+}
+
+/// What a peer speaks instead of Kafka.
+fn spoken(first: [u8; 4]) -> Option<&'static str> {
+    match &first {
+        first if is_tls(*first) => Some("TLS"),
         b"GET " | b"POST" | b"HEAD" | b"PUT " | b"OPTI" | b"DELE" => Some("HTTP"),
         b"SSH-" => Some("SSH"),
         _ => None,
     }
 }
+
+/// Whether a TLS connection begins so: a handshake record, content type 22, major version 3 (RFC 8446 §5.1).
+const fn is_tls(first: [u8; 4]) -> bool {
+    matches!(first, [22, 3, ..])
+}
+
+/// A fatal handshake_failure without protection, in a record of the version that every client reads (RFC 8446 §5.1, §6).
+const HANDSHAKE_FAILURE: [u8; 7] = [21, 3, 1, 0, 2, 2, 40];
 
 /// What the connection waits for besides its socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -668,6 +691,7 @@ impl Conn {
             host,
             state,
             buffers,
+            tls,
             ..
         } = s;
         let Buffers {
@@ -692,7 +716,19 @@ impl Conn {
             _ if group => &[],
             Ok(frame) => frame,
             Err(nb::Error::WouldBlock) => return Step::Nothing,
-            Err(nb::Error::Other(e)) => return Step::Stop(Turn::End(End::Frame(e))),
+            Err(nb::Error::Other(e)) => {
+                let is_hello = self.secure == Secure::No && self.requests == 0 && first_bytes(&e).is_some_and(is_tls);
+                if !is_hello {
+                    return Step::Stop(Turn::End(End::Frame(e)));
+                }
+                // Nothing was sent before it: it fits, or the peer is gone.
+                let _ = host.write(self.stream, &[IoSlice::new(&HANDSHAKE_FAILURE)], false);
+                if let Some(tls) = tls.as_deref_mut() {
+                    tls.counters.on_failed(Cause::TlsOnPlaintext, &Notes::default());
+                }
+                self.in_start = self.in_end;
+                return self.tls_failed(End::TlsOnPlaintext, *now);
+            }
         };
 
         let frame_bytes = frame.len() + PREFIX_BYTES;
@@ -1007,7 +1043,10 @@ impl Conn {
                     Ok(n) => Ok(n),
                     Err(nb::Error::WouldBlock) => Err(nb::Error::WouldBlock),
                     Err(nb::Error::Other(Fault::Net(e))) => Err(nb::Error::Other(e)),
-                    Err(nb::Error::Other(Fault::Tls(cause))) => return self.tls_failed(End::Tls(cause), *now),
+                    Err(nb::Error::Other(Fault::Tls(cause))) => {
+                        tls.broke(slot, self.peer.addr, cause, *now);
+                        return self.tls_failed(End::Tls(cause), *now);
+                    }
                 }
             }
             _ => {
@@ -1150,10 +1189,11 @@ impl Conn {
 
     /// TLS is over: the alert leaves before the socket is closed.
     fn tls_failed(&mut self, end: End, now: Instant) -> Step {
-        let (End::Handshake(cause) | End::Tls(cause)) = end else {
-            return Step::Stop(Turn::End(end));
+        let has_alert = match end {
+            End::Handshake(cause) | End::Tls(cause) => cause.alert().is_some(),
+            end => end == End::TlsOnPlaintext,
         };
-        if cause.alert().is_none() {
+        if !has_alert {
             return Step::Stop(Turn::End(end));
         }
         self.secure = Secure::Lingering {
@@ -1224,7 +1264,12 @@ impl Conn {
             match self.seal(s, laps) {
                 Ok((0, why)) => return why,
                 Ok((_, why)) => blocked = why,
-                Err(cause) => return self.tls_failed(End::Tls(cause), s.now),
+                Err(cause) => {
+                    if let Some(tls) = s.tls.as_deref_mut() {
+                        tls.broke(slot, self.peer.addr, cause, s.now);
+                    }
+                    return self.tls_failed(End::Tls(cause), s.now);
+                }
             }
         }
         let Some(tls) = s.tls.as_deref_mut() else {
@@ -1394,6 +1439,11 @@ mod tests {
     fn a_peer_of_another_protocol_is_named() {
         let told = |bytes: [u8; 4]| End::Frame(FrameError::TooLarge(u32::from_be_bytes(bytes))).to_string();
         assert!(told([0x16, 3, 1, 2]).starts_with("not a Kafka request but TLS"));
+        assert!(
+            End::TlsOnPlaintext
+                .to_string()
+                .contains("tls_on_plaintext; alert handshake_failure sent; set ")
+        );
         assert!(told(*b"GET ").starts_with("not a Kafka request but HTTP"));
         assert!(told([0x7f, 0, 0, 1]).starts_with("not a Kafka request: frame of"));
     }

@@ -5,6 +5,7 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)
 )]
 
+pub mod accounts;
 pub mod broker;
 pub mod cli;
 pub mod config;

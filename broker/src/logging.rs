@@ -13,7 +13,7 @@ use log::{LevelFilter, Log, Metadata, Record};
 use skerry_core::time::{Instant, Millis};
 
 /// Bytes of the longest line. When full: the line ends in `…`.
-const LINE_BYTES: usize = 1024;
+const LINE_BYTES: usize = 2048;
 
 /// Sends log lines to standard error from now on; only the first call counts.
 ///

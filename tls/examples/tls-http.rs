@@ -16,7 +16,7 @@ use clap::Parser;
 use common::connection::{Connection, Got};
 use common::parse::{group, suite, version};
 use common::{Chosen, pem};
-use skerry_tls::cause::{Cause, Met};
+use skerry_tls::cause::Cause;
 use skerry_tls::certificate::Verifier;
 use skerry_tls::config::{ClientAuth, Config, Identity, ServerConfig};
 use skerry_tls::crypto::Provider as _;
@@ -514,10 +514,6 @@ fn failure(peer: SocketAddr, state: StateId, connection: &Connection<'_>, cause:
     };
     line += &told;
     if let Cause::OutOfSequence { met, .. } = cause {
-        let met = match met {
-            Met::Handshake(kind) => format!("handshake message {kind}"),
-            Met::Record(kind) => format!("record {kind}"),
-        };
         let _ = write!(line, ", met {met}, expected {}", state.expects());
     }
     if let Some(details) = Details::of(&connection.notes.refused) {

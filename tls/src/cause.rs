@@ -1,7 +1,11 @@
 //! Why a handshake or a connection failed: one cause, its alert, a stable identifier, and one sentence of cure.
 
+use core::fmt;
+
 use crate::alert::Alert;
 use crate::crypto::CryptoError;
+use crate::message::HandshakeType;
+use crate::record::ContentType;
 use crate::state::StateId;
 
 /// What arrived, for a cause that is about order.
@@ -11,6 +15,22 @@ pub enum Met {
     Handshake(u8),
     /// A record, by its content type.
     Record(u8),
+}
+
+/// The name that the RFCs give it, or its number.
+impl fmt::Display for Met {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Handshake(number) => match HandshakeType::from_wire(number) {
+                Some(kind) => f.write_str(kind.name()),
+                None => write!(f, "handshake message {number}"),
+            },
+            Self::Record(number) => match ContentType::from_wire(number) {
+                Some(kind) => f.write_str(kind.name()),
+                None => write!(f, "record type {number}"),
+            },
+        }
+    }
 }
 
 /// What a peer speaks on a TLS port instead of TLS, as its first bytes tell.
@@ -24,6 +44,17 @@ pub enum Spoken {
     Sslv2,
     /// Something else.
     Unknown,
+}
+
+impl fmt::Display for Spoken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Kafka => "Kafka",
+            Self::Http => "HTTP",
+            Self::Sslv2 => "SSL 2.0",
+            Self::Unknown => "no protocol that is known here",
+        })
+    }
 }
 
 /// A rule about certificates and chains (RFC 5280) that was broken.
@@ -254,6 +285,9 @@ causes! {
     /// The peer closed the connection in this state.
     Closed(StateId) = "handshake_closed" none
         "read the other side's log: it may not trust our certificate, or was stopped",
+    /// No rule makes a principal of the client's certificate, or its subject is longer than is kept.
+    NoPrincipal = "no_principal" AccessDenied
+        "add a rule for the certificate's subject to ssl.principal.mapping.rules, or DEFAULT as the last one",
     /// Whoever uses this engine let nobody in, by a rule of its own, and chose this alert.
     RefusedHere(Alert) = "refused_here" AccessDenied
         "look for the rule in the configuration here that keeps this peer out",

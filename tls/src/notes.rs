@@ -17,6 +17,8 @@ pub struct Offered {
     pub groups: heapless::Vec<u16, OFFERED_MAX>,
     /// Signature schemes.
     pub schemes: heapless::Vec<u16, OFFERED_MAX>,
+    /// Whether an earlier session was to be resumed: by a ticket, or by a pre-shared key.
+    pub resumption: bool,
 }
 
 /// The longest certificate that is kept of a refusal. When full: a longer one is not named in the log.

@@ -84,3 +84,11 @@ states! {
     /// It ended with a cause.
     Failed "failed" "nothing",
 }
+
+impl StateId {
+    /// Whether a server waits in it for its client.
+    #[must_use]
+    pub const fn is_servers(self) -> bool {
+        (self as u8) < Self::AwaitServerHello as u8
+    }
+}

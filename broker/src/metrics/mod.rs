@@ -2,6 +2,8 @@
 
 mod page;
 mod scrape;
+mod tls;
 
-pub use page::{Snapshot, Tls, page};
+pub use page::{Snapshot, page};
 pub use scrape::{PATIENCE as SCRAPE_PATIENCE, SCRAPES_MAX, Scrapes};
+pub use tls::{Chains, Heap, Listener, Tls};

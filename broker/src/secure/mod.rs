@@ -13,15 +13,14 @@ use core::cell::RefCell;
 use core::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 
-use ::log::{info, warn};
+use ::log::{debug, info, warn};
 use skerry_core::meter::{Cost, Laps, Phase, Ticks};
 use skerry_core::time::{Instant, Millis, Timestamp};
 use skerry_net::host::{Host, NetError, StreamId};
 use skerry_net::pool::PairPool;
-use skerry_tls::alert::Alert;
 use skerry_tls::cause::Cause;
 use skerry_tls::config::Config;
-use skerry_tls::crypto::{CryptoError, Provider, Random};
+use skerry_tls::crypto::{CryptoError, Provider, Random, arena};
 use skerry_tls::handshake::TicketKeys;
 use skerry_tls::notes::Notes;
 use skerry_tls::record::{CONTENT_BYTES_MAX, RECORD_BYTES_MAX};
@@ -29,7 +28,7 @@ use skerry_tls::session::{Context, Event, Out, Reassembly, Session};
 use skerry_tls::state::StateId;
 
 pub use handshakes::Handshakes;
-pub use settings::{Chosen, IDENTITIES_MAX, OwnIdentity, Settings};
+pub use settings::{Chosen, IDENTITIES_MAX, OwnIdentity, Settings, Trust};
 pub use tell::Counters;
 
 use crate::handler::HostName;
@@ -39,7 +38,7 @@ use crate::tls_setup::TlsSetup;
 
 use link::Link;
 use penalty::Penalties;
-use tell::{Done, Failed};
+use tell::{Done, Failed, Steps};
 
 /// Records that a receive buffer holds: one whole, and the most of the next.
 const RECEIVE_BYTES: usize = 2 * RECORD_BYTES_MAX;
@@ -65,6 +64,9 @@ pub const PATIENCE: Millis = Millis(2_000);
 /// Lines of one kind that peers can cause, in each [`LOG_PER`].
 const LOG_BURST: u32 = 10;
 const LOG_PER: Millis = Millis(1_000);
+
+/// How often there is a warning of certificates that end soon.
+const DAY: Millis = Millis(24 * 60 * 60 * 1000);
 
 /// Why a connection's bytes stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,10 +134,14 @@ pub struct Desk {
     penalties: Penalties,
     scratch: Vec<u8>,
     idle_notes: Notes,
+    /// When there was a warning of certificates last.
+    warned: Timestamp,
     done_log: RateLimited,
     failed_log: RateLimited,
     /// Whether somebody stands in line for a place.
     pub contended: bool,
+    /// How long a tick lasts, for what is told.
+    pub tick_seconds: f64,
     /// What was counted.
     pub counters: Counters,
 }
@@ -188,9 +194,11 @@ impl Desk {
             penalties: Penalties::new(tls.penalty_max),
             scratch: vec![0; SCRATCH_BYTES],
             idle_notes: Notes::default(),
+            warned: wall,
             done_log: RateLimited::new(LOG_BURST, LOG_PER),
             failed_log: RateLimited::new(LOG_BURST, LOG_PER),
             contended: false,
+            tick_seconds: 0.0,
             counters: Counters::default(),
         })
     }
@@ -203,6 +211,12 @@ impl Desk {
             && let Err(error) = self.tickets.rotate(&self.provider, random, wall)
         {
             warn!(target: "skerry_broker::tls", "ticket keys cannot be turned over, the old ones stay: {error:?}");
+        }
+        if wall.0 >= self.warned.0 + DAY.0 as i64 {
+            self.warned = wall;
+            for warning in self.setup.warnings(wall) {
+                warn!(target: "skerry_broker::tls", "{warning}");
+            }
         }
         if !self.setup.have_files_changed(now) && !asked {
             return;
@@ -280,6 +294,13 @@ impl Desk {
             provider: self.provider.name(),
             handshakes: self.handshakes.leased() as u64,
             tick_seconds,
+            heap: metrics::Heap {
+                capacity: arena::capacity() as u64,
+                used: arena::used() as u64,
+                peak: arena::peak() as u64,
+                refused: arena::refused() as u64,
+            },
+            listeners: self.setup.listeners().map(metrics::Listener::of).collect(),
         }
     }
 
@@ -472,7 +493,7 @@ impl Desk {
                 .and_then(|settings| settings.principal(link.session.peer()));
             let Some(principal) = principal else {
                 link.place = Some(lease);
-                return Err(Cause::RefusedHere(Alert::AccessDenied));
+                return Err(Cause::NoPrincipal);
             };
             name = place.settings.as_ref().and_then(|settings| {
                 let asked = link.session.server_name()?;
@@ -482,6 +503,11 @@ impl Desk {
             if let Some(missed) = self.done_log.admit(now) {
                 let session = &link.session;
                 info!(target: "skerry_broker::tls", "{}{missed}", Done { peer, session, principal: &principal });
+                let steps = Steps {
+                    trail: &place.notes.trail,
+                    tick_seconds: self.tick_seconds,
+                };
+                debug!(target: "skerry_broker::tls", "{peer}: TLS handshake done; trail=\"{steps}\"");
             }
         }
         self.handshakes.release(lease);
@@ -505,19 +531,40 @@ impl Desk {
                 Some(step) => step.to,
                 None => StateId::AwaitClientHello,
             };
-            let alert = link.session.last_alert();
+            let agreed = link.session.agreed();
+            let subject = agreed.peer.as_ref().filter(|_| cause == Cause::NoPrincipal);
             let failed = Failed {
-                alert,
                 peer,
                 cause,
                 state,
+                alert: link.session.last_alert(),
+                subject: subject.map(|peer| peer.subject.as_str()),
                 notes,
+                tick_seconds: self.tick_seconds,
                 missed,
             };
             warn!(target: "skerry_broker::tls", "{failed}");
         }
         if let Some(lease) = lease {
             self.handshakes.release(lease);
+        }
+    }
+
+    /// A connection failed after its handshake: it is counted and told.
+    pub fn broke(&mut self, slot: usize, peer: SocketAddr, cause: Cause, now: Instant) {
+        self.counters.on_broken(cause);
+        if let Some(missed) = self.failed_log.admit(now) {
+            let failed = Failed {
+                peer,
+                cause,
+                state: StateId::Connected,
+                alert: self.session(slot).and_then(Session::last_alert),
+                subject: None,
+                notes: &Notes::default(),
+                tick_seconds: self.tick_seconds,
+                missed,
+            };
+            warn!(target: "skerry_broker::tls", "{failed}");
         }
     }
 

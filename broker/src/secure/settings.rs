@@ -11,11 +11,16 @@ use skerry_tls::crypto::mbedtls::Mbedtls;
 use skerry_tls::handshake::TicketKeys;
 use skerry_tls::suite::{CipherSuite, Group, SignatureScheme, Version};
 use skerry_tls::x509::check::bears;
+use skerry_tls::x509::{Cached, TrustStore};
 
 use crate::config::principal::PrincipalRules;
+use crate::tls_setup::ByChosen;
 
 /// The provider that was chosen at start.
 pub type Chosen = Either<Mbedtls, Fast>;
+
+/// Whom a listener trusts, and the chains of theirs that were verified before.
+pub type Trust = Cached<TrustStore<ByChosen>>;
 
 /// Certificates with their keys that one listener may have, for clients of different tastes.
 pub const IDENTITIES_MAX: usize = 4;
@@ -44,7 +49,7 @@ pub struct Settings {
     /// `ssl.client.auth`.
     pub client_auth: ClientAuth,
     /// The trust store, when there is one.
-    pub verifier: Option<Box<dyn Verifier>>,
+    pub verifier: Option<Box<Trust>>,
     /// `ssl.principal.mapping.rules`.
     pub principal_rules: PrincipalRules,
     /// Tickets after a TLS 1.3 handshake.
@@ -98,7 +103,7 @@ impl Settings {
             schemes: SignatureScheme::ALL,
             client_auth: self.client_auth,
             client_schemes: SignatureScheme::ALL,
-            verifier: self.verifier.as_deref(),
+            verifier: self.verifier.as_deref().map(|trust| trust as &dyn Verifier),
             tickets,
             tickets_sent: self.tickets_sent,
             record_size_limit: None,

@@ -3,6 +3,7 @@
 use core::fmt;
 use core::net::SocketAddr;
 
+use skerry_core::meter::Ticks;
 use skerry_tls::alert::Alert;
 use skerry_tls::cause::{Cause, Met};
 use skerry_tls::meter::Cost;
@@ -10,6 +11,7 @@ use skerry_tls::notes::{Notes, Offered};
 use skerry_tls::session::Session;
 use skerry_tls::state::StateId;
 use skerry_tls::suite::{CipherSuite, Group, SignatureScheme, Version};
+use skerry_tls::trail::Trail;
 use skerry_tls::x509::Details;
 
 use super::Chosen;
@@ -22,6 +24,14 @@ pub struct Counters {
     pub done: [[u64; 2]; 2],
     /// Handshakes failed, by the place of the cause's identifier in [`Cause::IDS`].
     pub failed: [u64; Cause::IDS.len()],
+    /// Connections that failed after their handshake, likewise.
+    pub broken: [u64; Cause::IDS.len()],
+    /// Tickets given.
+    pub tickets_given: u64,
+    /// Handshakes that resumed the session that the client offered.
+    pub resumptions_accepted: u64,
+    /// Handshakes that did not, and were full ones.
+    pub resumptions_refused: u64,
     /// Connections closed before their first byte.
     pub probes: u64,
     /// Connections whose peer sent close_notify.
@@ -32,6 +42,8 @@ pub struct Counters {
     pub closes_reset: u64,
     /// Ticks by phase, of all handshakes that have ended.
     pub cost: Cost,
+    /// Ticks by the state that a step began in, of the same handshakes.
+    pub states: [u64; StateId::ALL.len()],
 }
 
 impl Default for Counters {
@@ -39,11 +51,16 @@ impl Default for Counters {
         Self {
             done: [[0; 2]; 2],
             failed: [0; Cause::IDS.len()],
+            broken: [0; Cause::IDS.len()],
+            tickets_given: 0,
+            resumptions_accepted: 0,
+            resumptions_refused: 0,
             probes: 0,
             closes_clean: 0,
             closes_truncated: 0,
             closes_reset: 0,
             cost: Cost::default(),
+            states: [0; StateId::ALL.len()],
         }
     }
 }
@@ -59,16 +76,39 @@ impl Counters {
         {
             *count += 1;
         }
-        self.cost.merge(&notes.cost);
+        self.tickets_given += u64::from(session.agreed().tickets_given);
+        if notes.offered.resumption {
+            self.resumptions_accepted += u64::from(session.is_resumed());
+            self.resumptions_refused += u64::from(!session.is_resumed());
+        }
+        self.on_ended(notes);
     }
 
     /// A handshake failed.
     pub fn on_failed(&mut self, cause: Cause, notes: &Notes) {
-        let place = Cause::IDS.iter().position(|id| *id == cause.id());
-        if let Some(count) = place.and_then(|place| self.failed.get_mut(place)) {
-            *count += 1;
-        }
+        count(&mut self.failed, cause);
+        self.on_ended(notes);
+    }
+
+    /// A connection failed after its handshake.
+    pub fn on_broken(&mut self, cause: Cause) {
+        count(&mut self.broken, cause);
+    }
+
+    fn on_ended(&mut self, notes: &Notes) {
         self.cost.merge(&notes.cost);
+        for step in notes.trail.steps() {
+            if let Some(ticks) = self.states.get_mut(step.from as usize) {
+                *ticks = ticks.saturating_add(step.ticks.0);
+            }
+        }
+    }
+}
+
+fn count(by_cause: &mut [u64], cause: Cause) {
+    let place = Cause::IDS.iter().position(|id| *id == cause.id());
+    if let Some(count) = place.and_then(|place| by_cause.get_mut(place)) {
+        *count += 1;
     }
 }
 
@@ -105,7 +145,32 @@ impl fmt::Display for Done<'_> {
     }
 }
 
-/// The line of a handshake that failed.
+/// The steps of a handshake: the state that each began in and what it cost, then the state that the last one led to.
+///
+/// `await_client_hello 41us > await_client_finished 95us > connected`. A step's time is what the tick counter passed; when another program
+/// had the processor meanwhile, that is in it.
+pub struct Steps<'a> {
+    /// What was noted.
+    pub trail: &'a Trail,
+    /// How long a tick lasts.
+    pub tick_seconds: f64,
+}
+
+impl fmt::Display for Steps<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let micros = |ticks: Ticks| (ticks.0 as f64 * self.tick_seconds * 1e6).round() as u64;
+        for step in self.trail.steps() {
+            write!(f, "{} {}us > ", step.from.name(), micros(step.ticks))?;
+        }
+        match (self.trail.missed(), self.trail.steps().last()) {
+            (0, Some(last)) => f.write_str(last.to.name()),
+            (0, None) => f.write_str(StateId::AwaitClientHello.name()),
+            (missed, _) => write!(f, "{missed} more"),
+        }
+    }
+}
+
+/// The line of a handshake that failed, or of a connection after it.
 pub struct Failed<'a> {
     /// Who connected.
     pub peer: SocketAddr,
@@ -115,41 +180,55 @@ pub struct Failed<'a> {
     pub state: StateId,
     /// What the peer was told.
     pub alert: Option<Alert>,
+    /// The subject of its certificate, where that is the trouble and the certificate is good.
+    pub subject: Option<&'a str>,
     /// What it noted.
     pub notes: &'a Notes,
+    /// How long a tick lasts.
+    pub tick_seconds: f64,
     /// Lines like this that were not written.
     pub missed: Missed,
 }
 
 impl fmt::Display for Failed<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: TLS handshake failed: {}", self.peer, self.cause.id())?;
+        let what = match self.state {
+            StateId::Connected => "TLS failed",
+            _ => "TLS handshake failed",
+        };
+        write!(f, "{}: {what}: {}", self.peer, self.cause.id())?;
         match self.cause {
-            Cause::OutOfSequence { state, met } => {
-                write!(
-                    f,
-                    " ({} met in {}, which expects {})",
-                    Name(met),
-                    state.name(),
-                    state.expects()
-                )?;
-            }
-            Cause::PeerAlert(alert) => write!(f, " {} in {}", alert.name(), self.state.name())?,
-            Cause::PeerAlertUnknown(number) => write!(f, " {number} in {}", self.state.name())?,
-            Cause::PlaintextPeer(spoken) => write!(f, " ({spoken:?})")?,
-            Cause::NoCommonVersion(version) => write!(f, " (at most {})", version_name(version))?,
+            Cause::OutOfSequence { state, met } => write!(f, " ({met} met, {} expected)", state.expects())?,
+            Cause::PeerAlert(alert) => write!(f, " {}", alert.name())?,
+            Cause::PeerAlertUnknown(number) => write!(f, " {number}")?,
+            Cause::PlaintextPeer(spoken) => write!(f, " ({spoken})")?,
+            Cause::NoCommonVersion(version) => match version_name(version) {
+                Some(name) => write!(f, " (at most {name})")?,
+                None => write!(f, " (at most {version:#06x})")?,
+            },
+            Cause::RecordVersion(version) => write!(f, " ({version:#06x})")?,
             Cause::MissingExtension(n) | Cause::UnsupportedExtension(n) => write!(f, " (extension {n})")?,
-            Cause::Decode(kind) | Cause::IllegalParameter(kind) => write!(f, " ({})", Name(Met::Handshake(kind)))?,
-            _ => write!(f, " in {}", self.state.name())?,
+            Cause::Decode(kind) | Cause::IllegalParameter(kind) => write!(f, " ({})", Met::Handshake(kind))?,
+            _ => {}
         }
+        write!(f, " in {}", self.state.name())?;
         if let Some(alert) = self.alert {
             write!(f, "; alert {} sent", alert.name())?;
         }
         if let Some(details) = Details::of(&self.notes.refused) {
             write!(f, "; certificate {details}")?;
+        } else if let Some(subject) = self.subject {
+            write!(f, "; certificate subject \"{subject}\"")?;
+        }
+        write!(f, "; {}{}", self.cause.cure(), self.missed)?;
+        if self.state != StateId::Connected {
+            let steps = Steps {
+                trail: &self.notes.trail,
+                tick_seconds: self.tick_seconds,
+            };
+            write!(f, "; trail=\"{steps}\"")?;
         }
         // The offer is long, and last: a line has its end.
-        write!(f, "; {}{}", self.cause.cure(), self.missed)?;
         offered(f, &self.notes.offered)
     }
 }
@@ -174,10 +253,7 @@ fn offered(f: &mut fmt::Formatter<'_>, offered: &Offered) -> fmt::Result {
         return Ok(());
     }
     f.write_str("; offered")?;
-    list(f, "versions", &offered.versions, |n| match version_name(n) {
-        "" => None,
-        name => Some(name),
-    })?;
+    list(f, "versions", &offered.versions, version_name)?;
     list(f, "suites", &offered.suites, |n| {
         CipherSuite::from_wire(n).map(CipherSuite::name)
     })?;
@@ -187,15 +263,15 @@ fn offered(f: &mut fmt::Formatter<'_>, offered: &Offered) -> fmt::Result {
     })
 }
 
-const fn version_name(version: u16) -> &'static str {
-    match version {
+const fn version_name(version: u16) -> Option<&'static str> {
+    Some(match version {
         0x0304 => "TLSv1.3",
         0x0303 => "TLSv1.2",
         0x0302 => "TLSv1.1",
         0x0301 => "TLSv1.0",
         0x0300 => "SSLv3",
-        _ => "",
-    }
+        _ => return None,
+    })
 }
 
 /// Groups by the IANA registry, those that are not spoken here included: they are what a user has to change.
@@ -213,33 +289,4 @@ fn group_name(group: u16) -> Option<&'static str> {
 /// Values that clients send to keep servers tolerant (RFC 8701).
 const fn is_grease(value: u16) -> bool {
     value & 0x0f0f == 0x0a0a && value >> 8 == value & 0xff
-}
-
-struct Name(Met);
-
-impl fmt::Display for Name {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = match self.0 {
-            Met::Handshake(0) => "hello_request",
-            Met::Handshake(1) => "client_hello",
-            Met::Handshake(2) => "server_hello",
-            Met::Handshake(4) => "new_session_ticket",
-            Met::Handshake(5) => "end_of_early_data",
-            Met::Handshake(8) => "encrypted_extensions",
-            Met::Handshake(11) => "certificate",
-            Met::Handshake(12) => "server_key_exchange",
-            Met::Handshake(13) => "certificate_request",
-            Met::Handshake(14) => "server_hello_done",
-            Met::Handshake(15) => "certificate_verify",
-            Met::Handshake(16) => "client_key_exchange",
-            Met::Handshake(20) => "finished",
-            Met::Handshake(24) => "key_update",
-            Met::Record(20) => "change_cipher_spec",
-            Met::Record(21) => "an alert",
-            Met::Record(23) => "application data",
-            Met::Handshake(number) => return write!(f, "handshake message {number}"),
-            Met::Record(number) => return write!(f, "record type {number}"),
-        };
-        f.write_str(name)
-    }
 }

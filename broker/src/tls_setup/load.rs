@@ -15,7 +15,7 @@ use super::check::{self, ByChosen, Facts};
 use super::{Development, Loaded, Problem, Wanted};
 use crate::config::tls::{Keystore, ListenerTls, StoreFile, Truststore};
 use crate::keystore::{self, Anchors, Format, Found, Identity, Mistake};
-use crate::secure::{Chosen, IDENTITIES_MAX, OwnIdentity, Settings};
+use crate::secure::{Chosen, IDENTITIES_MAX, OwnIdentity, Settings, Trust};
 
 /// Clients' chains that are remembered for each truststore, so that a device that comes back costs one signature.
 const CHAINS_REMEMBERED: usize = 256;
@@ -131,7 +131,7 @@ impl Loader<'_> {
         }
     }
 
-    fn truststore(&mut self, truststore: &Truststore) -> Result<Box<dyn Verifier>, Problem> {
+    fn truststore(&mut self, truststore: &Truststore) -> Result<Box<Trust>, Problem> {
         let (place, Anchors(anchors)) = match truststore {
             Truststore::File(file) => (&file.place, self.file(file, keystore::anchors)?),
             Truststore::Inline { text, place } => {

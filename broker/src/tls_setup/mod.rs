@@ -20,7 +20,7 @@ use skerry_core::time::{Instant, Timestamp};
 use skerry_tls::crypto::Random;
 use skerry_tls::crypto::either::Choice;
 
-pub use check::Facts;
+pub use check::{ByChosen, Facts};
 pub use develop::Development;
 
 use crate::config::tls::ListenerTls;
@@ -131,6 +131,12 @@ impl TlsSetup {
     #[must_use]
     pub fn listener(&self, number: usize) -> Option<&Loaded> {
         self.loaded.get(number)?.as_ref()
+    }
+
+    /// The listeners that speak TLS: their names, and what they are set up with.
+    pub fn listeners(&self) -> impl Iterator<Item = (&str, &Loaded)> + '_ {
+        let both = self.wanted.iter().zip(&self.loaded);
+        both.filter_map(|(wanted, loaded)| Some((wanted.as_ref()?.listener.as_str(), loaded.as_ref()?)))
     }
 
     /// The settings of every listener, by its number.

@@ -21,6 +21,8 @@ pub struct Agreed {
     pub peer_scheme: Option<SignatureScheme>,
     /// Whether an earlier session was resumed.
     pub resumed: bool,
+    /// Tickets that we gave, as a server.
+    pub tickets_given: u8,
     /// Whether it took a HelloRetryRequest.
     pub retried: bool,
     /// TLS 1.2: whether the master secret is the extended one (RFC 7627). Always so in 1.3.

@@ -45,6 +45,8 @@ fn note(offered: &mut Offered, hello: &ClientHello<'_>) {
     if hello.supported_versions.is_none() {
         let _ = offered.versions.push(hello.legacy_version);
     }
+    let has_ticket = hello.session_ticket.is_some_and(|ticket| !ticket.is_empty());
+    offered.resumption = has_ticket || hello.pre_shared_key.is_some();
 }
 
 /// A name that may be one: letters, digits, hyphens, dots, and the underscores of container set-ups. Anything else is no error and no name.

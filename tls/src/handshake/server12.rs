@@ -520,6 +520,7 @@ fn send_ticket<P: Provider>(turn: &mut Turn<'_, P>, ending: &mut Ending<P>, bind
             peer,
         };
         keys.seal(turn.random, binding, &session, &mut ticket)?;
+        turn.agreed.tickets_given = 1;
     }
     let message = NewSessionTicket12 {
         lifetime_hint_seconds: keys.lifetime_seconds(),

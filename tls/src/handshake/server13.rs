@@ -512,6 +512,7 @@ fn send_tickets<P: Provider>(
             early_data_bytes_max: None,
         };
         turn.flight.add(|spare| Writer::fill(spare, |w| message.encode(w)))?;
+        turn.agreed.tickets_given += 1;
         turn.meter.charge(Phase::RecordCrypto);
     }
     Ok(())

@@ -46,4 +46,15 @@ impl ContentType {
             _ => None,
         }
     }
+
+    /// Its name as the RFCs spell it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ChangeCipherSpec => "change_cipher_spec",
+            Self::Alert => "alert",
+            Self::Handshake => "handshake",
+            Self::ApplicationData => "application_data",
+        }
+    }
 }

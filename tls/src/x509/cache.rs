@@ -69,6 +69,13 @@ impl<V: Verifier> Cached<V> {
         (cache.hits, cache.misses)
     }
 
+    /// How many chains are remembered, and how many may be. Cost: a look at every place.
+    #[must_use]
+    pub fn entries(&self) -> (usize, usize) {
+        let cache = self.cache.borrow();
+        (cache.entries.iter().flatten().count(), cache.entries.len())
+    }
+
     /// What verifies.
     #[must_use]
     pub const fn verifier(&self) -> &V {
