@@ -62,6 +62,11 @@ impl Handshakes {
         self.places.get_mut(lease.0)
     }
 
+    /// Bytes of the message under way in a place.
+    pub fn filled(&self, lease: &PlaceLease) -> usize {
+        self.places.get(lease.0).map_or(0, |place| place.filled)
+    }
+
     /// Gives a place back.
     pub fn release(&mut self, lease: PlaceLease) {
         if let Some(place) = self.places.get_mut(lease.0) {

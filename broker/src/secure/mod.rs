@@ -415,15 +415,10 @@ impl Desk {
         account.charge(Phase::Handshake, host);
         match came {
             Ok(Came::Need) => match self.take_in(slot, host, socket, account) {
+                Ok(0) if self.is_silent(slot) => Shake::Probe,
                 Ok(0) => {
-                    let state = self
-                        .link(slot)
-                        .map(|link| (link.session.state_id(), link.arrived.len()));
-                    match state {
-                        Some((StateId::AwaitClientHello, 0)) => Shake::Probe,
-                        Some((state, _)) => Shake::Failed(Cause::Closed(state)),
-                        None => Shake::Failed(Cause::Internal),
-                    }
+                    let state = self.link(slot).map(|link| link.session.state_id());
+                    Shake::Failed(state.map_or(Cause::Internal, Cause::Closed))
                 }
                 Ok(_) => Shake::Did,
                 Err(nb::Error::WouldBlock) => {
@@ -448,29 +443,36 @@ impl Desk {
     }
 
     fn broken(&self, slot: usize, error: NetError) -> Shake {
-        let state = self
-            .link(slot)
-            .map(|link| (link.session.state_id(), link.arrived.len()));
+        let state = self.link(slot).map(|link| link.session.state_id());
         match (state, error) {
-            (Some((StateId::AwaitClientHello, 0)), _) => Shake::Probe,
-            (Some((state, _)), NetError::Reset) => Shake::Failed(Cause::Reset(state)),
-            (Some((state, _)), _) => Shake::Failed(Cause::Closed(state)),
+            (Some(_), _) if self.is_silent(slot) => Shake::Probe,
+            (Some(state), NetError::Reset) => Shake::Failed(Cause::Reset(state)),
+            (Some(state), _) => Shake::Failed(Cause::Closed(state)),
             (None, _) => Shake::Failed(Cause::Internal),
         }
     }
 
+    /// Whether a connection has not said anything, not even a part of a hello that lies in its place.
+    fn is_silent(&self, slot: usize) -> bool {
+        self.link(slot).is_some_and(|link| {
+            let part = link.place.as_ref().map_or(0, |place| self.handshakes.filled(place));
+            link.session.state_id() == StateId::AwaitClientHello && link.is_empty() && part == 0
+        })
+    }
+
     /// A connection that has not said anything holds no place.
     fn give_back_silent(&mut self, slot: usize) {
+        if !self.is_silent(slot) {
+            return;
+        }
         let Some(Some(link)) = self.links.get_mut(slot) else {
             return;
         };
-        if link.session.state_id() == StateId::AwaitClientHello && link.is_empty() {
-            if let Some(place) = link.place.take() {
-                self.handshakes.release(place);
-            }
-            if let Some(records) = link.records.take() {
-                self.records.release(records);
-            }
+        if let Some(place) = link.place.take() {
+            self.handshakes.release(place);
+        }
+        if let Some(records) = link.records.take() {
+            self.records.release(records);
         }
     }
 
@@ -522,7 +524,8 @@ impl Desk {
         };
         let lease = link.place.take();
         let place = lease.as_ref().and_then(|lease| self.handshakes.place(lease));
-        let notes = place.map_or(&self.idle_notes, |place| &place.notes);
+        let nothing = Notes::default();
+        let notes = place.map_or(&nothing, |place| &place.notes);
         self.counters.on_failed(cause, notes);
         if let Some(missed) = self.failed_log.admit(now) {
             // Where it stood before the step that failed; a failure from outside is no step.
@@ -539,7 +542,7 @@ impl Desk {
                 state,
                 alert: link.session.last_alert(),
                 subject: subject.map(|peer| peer.subject.as_str()),
-                notes,
+                notes: Some(notes),
                 tick_seconds: self.tick_seconds,
                 missed,
             };
@@ -560,7 +563,7 @@ impl Desk {
                 state: StateId::Connected,
                 alert: self.session(slot).and_then(Session::last_alert),
                 subject: None,
-                notes: &Notes::default(),
+                notes: None,
                 tick_seconds: self.tick_seconds,
                 missed,
             };

@@ -182,8 +182,8 @@ pub struct Failed<'a> {
     pub alert: Option<Alert>,
     /// The subject of its certificate, where that is the trouble and the certificate is good.
     pub subject: Option<&'a str>,
-    /// What it noted.
-    pub notes: &'a Notes,
+    /// What the handshake noted; `None` when it was over.
+    pub notes: Option<&'a Notes>,
     /// How long a tick lasts.
     pub tick_seconds: f64,
     /// Lines like this that were not written.
@@ -192,9 +192,9 @@ pub struct Failed<'a> {
 
 impl fmt::Display for Failed<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let what = match self.state {
-            StateId::Connected => "TLS failed",
-            _ => "TLS handshake failed",
+        let what = match self.notes {
+            Some(_) => "TLS handshake failed",
+            None => "TLS failed",
         };
         write!(f, "{}: {what}: {}", self.peer, self.cause.id())?;
         match self.cause {
@@ -215,21 +215,20 @@ impl fmt::Display for Failed<'_> {
         if let Some(alert) = self.alert {
             write!(f, "; alert {} sent", alert.name())?;
         }
-        if let Some(details) = Details::of(&self.notes.refused) {
+        if let Some(details) = self.notes.and_then(|notes| Details::of(&notes.refused)) {
             write!(f, "; certificate {details}")?;
         } else if let Some(subject) = self.subject {
             write!(f, "; certificate subject \"{subject}\"")?;
         }
         write!(f, "; {}{}", self.cause.cure(), self.missed)?;
-        if self.state != StateId::Connected {
-            let steps = Steps {
-                trail: &self.notes.trail,
-                tick_seconds: self.tick_seconds,
-            };
-            write!(f, "; trail=\"{steps}\"")?;
-        }
+        let Some(notes) = self.notes else { return Ok(()) };
+        let steps = Steps {
+            trail: &notes.trail,
+            tick_seconds: self.tick_seconds,
+        };
+        write!(f, "; trail=\"{steps}\"")?;
         // The offer is long, and last: a line has its end.
-        offered(f, &self.notes.offered)
+        offered(f, &notes.offered)
     }
 }
 

@@ -8,6 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::peers::{Peer, Row};
 use crate::programs::{Event, Server, ServerProgram, certificate};
 
+mod broker;
+
+pub use broker::{Brokers, around_tls};
+
 /// What the log says of a failed handshake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
@@ -20,15 +24,26 @@ pub struct Failure {
     /// The certificate at fault.
     pub certificate: Option<String>,
     pub cure: String,
+    /// The steps that the handshake took, where they are told.
+    pub trail: Option<String>,
     pub line: String,
 }
 
+/// Failures by what they happened in (`handshake`, `connection`) and by cause.
+pub type Counts = BTreeMap<(&'static str, String), u64>;
+
 /// A server with a log.
 pub trait Target {
-    /// The port of one that asks for client certificates so (`none`, `required`).
+    /// Seconds that it is given before each trial, for it does not write every line that there may be.
+    const WAIT: Option<&'static str>;
+    /// Whether its lines tell the steps of a handshake. Then it keeps none of them, nor what was offered, when the handshake is over.
+    const HAS_TRAIL: bool;
+    /// The port for the next trial, of a server that asks for client certificates so (`none`, `required`).
     fn port(&mut self, client_auth: &'static str) -> u16;
-    /// The lines about this peer, at least so many.
-    fn failures(&self, client_auth: &'static str, peer: &str, at_least: usize) -> Vec<Failure>;
+    /// The lines about this peer of that port, at least so many.
+    fn failures(&self, port: u16, peer: &str, at_least: usize) -> Vec<Failure>;
+    /// What it has counted, if it counts.
+    fn counts(&self) -> Option<Counts>;
 }
 
 /// The example `tls-http`.
@@ -36,6 +51,9 @@ pub trait Target {
 pub struct TlsHttp(BTreeMap<&'static str, Server>);
 
 impl Target for TlsHttp {
+    const WAIT: Option<&'static str> = None;
+    const HAS_TRAIL: bool = false;
+
     fn port(&mut self, client_auth: &'static str) -> u16 {
         let server = self.0.entry(client_auth).or_insert_with(|| {
             let (cert, key) = (certificate("server-p256.pem"), certificate("server-p256.key"));
@@ -49,13 +67,17 @@ impl Target for TlsHttp {
         server.port
     }
 
-    fn failures(&self, client_auth: &'static str, peer: &str, at_least: usize) -> Vec<Failure> {
+    fn counts(&self) -> Option<Counts> {
+        None
+    }
+
+    fn failures(&self, port: u16, peer: &str, at_least: usize) -> Vec<Failure> {
         let begin = format!("tls-http: {peer} failed in ");
         let about = |events: &[Event]| -> Vec<Failure> {
             let lines = events.iter().filter(|e| e.line.starts_with(&begin));
             lines.map(|e| Failure::parse(&e.line, &begin)).collect()
         };
-        let server = &self.0[client_auth];
+        let server = self.0.values().find(|server| server.port == port).expect("its server");
         about(
             &server
                 .running
@@ -81,9 +103,28 @@ impl Failure {
             offered: between(", offered ", "; "),
             certificate: between(", certificate ", ", offered"),
             cure: cure.to_owned(),
+            trail: None,
             line: line.to_owned(),
         }
     }
+}
+
+/// Whether a trail goes from the first state to this one, and tells of each step what it took: `await_client_hello 41us > failed`.
+fn leads_to(trail: &str, state: &str) -> bool {
+    let steps: Vec<(&str, &str)> = trail
+        .split(" > ")
+        .map(|step| step.split_once(' ').unwrap_or((step, "")))
+        .collect();
+    let Some(((end, ""), done)) = steps.split_last() else {
+        return false;
+    };
+    let is_micros = |took: &str| took.strip_suffix("us").is_some_and(|us| us.parse::<u64>().is_ok());
+    steps[0].0 == "await_client_hello"
+        && done.iter().all(|(_, took)| is_micros(took))
+        && match *end {
+            "failed" => done.last().is_some_and(|(from, _)| *from == state),
+            end => end == state,
+        }
 }
 
 /// Versions of a case.
@@ -224,6 +265,7 @@ const IN_EVERY_STATE: &[(&str, &str, &str, &str)] = &[
 
 /// A case, ready to be tried.
 struct Trial {
+    port: u16,
     act: String,
     version: &'static str,
     client: &'static str,
@@ -236,6 +278,7 @@ fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
     for &(act, versions, client, state, cause, alert) in CASES {
         trials.extend(versions.iter().map(|version| Trial {
+            port: 0,
             act: act.to_owned(),
             version,
             client,
@@ -253,6 +296,7 @@ fn trials() -> Vec<Trial> {
             let has_halves = step != "ChangeCipherSpec" || before != "half of ";
             if says_something && has_halves {
                 trials.push(Trial {
+                    port: 0,
                     act: format!("{before}{step}{after}"),
                     version,
                     client,
@@ -272,7 +316,12 @@ impl Trial {
     }
 
     /// What is wrong with what the peer saw and the user reads.
-    fn check(&self, seen: &Event, target: &impl Target, cures: &mut BTreeMap<String, BTreeSet<String>>) -> Vec<String> {
+    fn check<T: Target>(
+        &self,
+        seen: &Event,
+        target: &T,
+        cures: &mut BTreeMap<String, BTreeSet<String>>,
+    ) -> Vec<String> {
         if let Some(failed) = seen.pair("failed") {
             return vec![format!("the peer could not: {failed}: {}", seen.line)];
         }
@@ -291,7 +340,7 @@ impl Trial {
         if !matches!(seen.pair("end"), Some("fin")) && !is_ours {
             wrong.push(format!("to the peer it ended by {:?}", seen.pair("end")));
         }
-        let failures = target.failures(self.client_auth(), seen.pair("local").unwrap_or_default(), 1);
+        let failures = target.failures(self.port, seen.pair("local").unwrap_or_default(), 1);
         if failures.len() != 1 {
             wrong.push(format!("{} lines: {failures:#?}", failures.len()));
         }
@@ -311,12 +360,24 @@ impl Trial {
             if failure.certificate.is_some() != has_certificate {
                 wrong.push(format!("the certificate at fault: {}", failure.line));
             }
-            let has_hello = self.state != "await_client_hello" || self.cause.starts_with("no_common");
+            let has_hello = match self.state {
+                "await_client_hello" => self.cause.starts_with("no_common"),
+                "connected" => !T::HAS_TRAIL,
+                _ => true,
+            };
             if has_hello && failure.offered.is_none() {
                 wrong.push(format!("what was offered is not told: {}", failure.line));
             }
             if failure.cure.len() < 20 {
                 wrong.push(format!("no cure: {}", failure.line));
+            }
+            if failure.trail.is_some() != (T::HAS_TRAIL && self.state != "connected")
+                || failure
+                    .trail
+                    .as_ref()
+                    .is_some_and(|trail| !leads_to(trail, &failure.state))
+            {
+                wrong.push(format!("its trail: {}", failure.line));
             }
             cures
                 .entry(failure.cause.clone())
@@ -327,12 +388,17 @@ impl Trial {
     }
 }
 
-pub fn every_cause(mut target: impl Target) {
-    let trials = trials();
+pub fn every_cause<T: Target>(mut target: T) {
+    let mut trials = trials();
+    for trial in &mut trials {
+        trial.port = target.port(trial.client_auth());
+    }
+    let before = target.counts();
     let rows: Vec<Row> = trials
         .iter()
         .map(|trial| Row {
-            port: target.port(trial.client_auth()),
+            port: trial.port,
+            wait: T::WAIT,
             version: trial.version,
             name: "skerry.test",
             client: Some(trial.client).filter(|client| !matches!(*client, "-" | "missing")),
@@ -362,6 +428,29 @@ pub fn every_cause(mut target: impl Target) {
             .filter(|(_, cures)| cures.len() > 1)
             .map(|(cause, cures)| format!("{cause} has several cures: {cures:?}")),
     );
+    if let (Some(before), Some(after)) = (before, target.counts()) {
+        let mut expected = before;
+        for trial in &trials {
+            let during = if trial.state == "connected" {
+                "connection"
+            } else {
+                "handshake"
+            };
+            *expected.entry((during, trial.cause.to_owned())).or_default() += 1;
+        }
+        let all: BTreeSet<_> = expected.keys().chain(after.keys()).collect();
+        wrong.extend(
+            all.into_iter()
+                .filter(|of| expected.get(of) != after.get(of))
+                .map(|of| {
+                    format!(
+                        "{of:?} is counted {:?} times, not {:?}",
+                        after.get(of),
+                        expected.get(of)
+                    )
+                }),
+        );
+    }
     assert!(
         wrong.is_empty(),
         "{} of {}:\n{}",

@@ -90,6 +90,18 @@ fn failures_of_every_cause() {
 
 #[test]
 #[ignore = "needs the peers: tests/setup.sh test"]
+fn failures_of_every_cause_at_the_broker() {
+    failures::every_cause(failures::Brokers::start(3));
+}
+
+#[test]
+#[ignore = "needs the peers: tests/setup.sh test"]
+fn failures_around_tls_at_the_broker() {
+    failures::around_tls();
+}
+
+#[test]
+#[ignore = "needs the peers: tests/setup.sh test"]
 fn failures_of_our_client() {
     client_failures::every_cause();
     client_failures::every_certificate();

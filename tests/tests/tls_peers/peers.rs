@@ -51,6 +51,8 @@ pub struct Row {
     pub echo: Vec<&'static [usize]>,
     /// What is done wrong, by [`Peer::Liar`] and [`Peer::LiarServer`].
     pub act: Option<String>,
+    /// Seconds before it, by [`Peer::Liar`].
+    pub wait: Option<&'static str>,
     /// The client that [`Peer::LiarServer`] starts, and the kind of its own certificate.
     pub program: Option<String>,
     pub server: Option<&'static str>,
@@ -81,6 +83,7 @@ impl Row {
             ("record_size", self.record_size),
             ("updates", self.updates),
             ("act", self.act.as_deref()),
+            ("wait", self.wait),
             ("client", self.program.as_deref()),
         ] {
             if let Some(value) = value {

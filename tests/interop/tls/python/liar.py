@@ -6,6 +6,7 @@ its level, how the connection ended, and its own address, by which the server's 
 
 import socket
 import struct
+import time
 
 from tlslite.api import TLSConnection
 from tlslite.constants import AlertDescription, ContentType, ExtensionType, HandshakeType
@@ -93,6 +94,8 @@ def many_key_updates(liar):
 # Bytes in place of TLS.
 KAFKA = bytes.fromhex("00000017001200030000000100067265616465720007736b657272790431")
 HTTP = b"GET / HTTP/1.1\r\nHost: skerry.test\r\n\r\n"
+# A line, which comes back, and a Kafka request (ApiVersions, by a client of the name LF), which is answered.
+ASKED = bytes.fromhex("0000000b00120000000000010001") + b"\n"
 SSLV2 = bytes.fromhex("802e0100020015000000100700c00300800100800600400400800200800000") + bytes(17)
 
 # Each: lies by message, or bytes in place of everything, and what is done after the handshake.
@@ -162,6 +165,7 @@ for step in STEPS:
 def perform(row):
     """Does what the row names; what came of it."""
     act = ACTS[row["act"]]
+    time.sleep(float(row["wait"] or 0))
     settings = settings_of(row)
     if "versions" in act:
         settings.minVersion, settings.maxVersion = act["versions"]
@@ -174,7 +178,7 @@ def perform(row):
         with socket.create_connection(row.address, PATIENCE) as tcp:
             honest = TLSConnection(tcp)
             honest.handshakeClientCert(settings=settings, **credentials_of(row))
-            honest.write(b"x\n")
+            honest.write(ASKED)
             honest.read(2, 2)
             session = honest.session
     # From an address of its own, for ports come again.
