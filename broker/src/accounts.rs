@@ -3,7 +3,7 @@
 //! Inside, laps of the tick counter divide; at the ends the thread's CPU clock says how much there is to divide. It is read where the loop is
 //! about to sleep and where it wakes, so that a loop under load, which does not sleep, reads it never; and what the thread did not run of a
 //! stretch (another program had the core, a disk was waited for) is nobody's. Every lap has its account, so that all accounts together are
-//! the thread's CPU time; what they are not is told as `skerry_unclaimed_cpu_seconds`.
+//! the thread's CPU time; ticks that no lap ended would be told as `skerry_unclaimed_cpu_seconds`.
 //!
 //! Cost: a system call before and one after each sleep, a reading of the counter at each lap. Only a broker that serves metrics pays it.
 
@@ -72,8 +72,8 @@ pub struct Accounts {
     cost: Cost,
     laps_of: [u64; Chore::COUNT],
     laps: Laps,
-    /// The CPU clock where the stretch began.
-    since: u64,
+    /// The CPU clock and the counter where the stretch began.
+    since: (u64, Ticks),
     /// CPU time and ticks of all stretches: how long a tick lasts.
     stretched: (u64, u64),
 }
@@ -90,7 +90,7 @@ impl Accounts {
             cost: Cost::ZERO,
             laps_of: [0; Chore::COUNT],
             laps: Laps::start(ticks),
-            since: cpu_ns,
+            since: (cpu_ns, ticks),
             stretched: (0, 0),
         }
     }
@@ -114,14 +114,11 @@ impl Accounts {
         }
     }
 
-    /// A stretch ends here: its CPU time is divided. The next one begins.
-    pub fn divide(&mut self, cpu_ns: u64) {
-        let ran = cpu_ns.saturating_sub(self.since);
-        let ticked = self
-            .laps_of
-            .iter()
-            .fold(self.cost.total().0, |sum, ticks| sum.saturating_add(*ticks));
-        // Nothing was lapped: it stays in the stretch.
+    /// A stretch ends here: every account gets the part of its CPU time that its laps are of all ticks. The next one begins.
+    pub fn divide(&mut self, cpu_ns: u64, ticks: Ticks) {
+        let (since_ns, since) = self.since;
+        let (ran, ticked) = (cpu_ns.saturating_sub(since_ns), ticks.0.saturating_sub(since.0));
+        // Too short for the counter: it stays in the stretch.
         if ticked == 0 {
             return;
         }
@@ -134,7 +131,7 @@ impl Accounts {
             *sum += part(core::mem::take(ticks));
         }
         self.cost = Cost::ZERO;
-        self.since = cpu_ns;
+        self.since = (cpu_ns, ticks);
         self.stretched.0 = self.stretched.0.saturating_add(ran);
         self.stretched.1 = self.stretched.1.saturating_add(ticked);
     }
@@ -142,9 +139,9 @@ impl Accounts {
     /// The thread was asleep since [`Accounts::divide`]: what it ran meanwhile was the way there and back.
     pub fn wake(&mut self, cpu_ns: u64, ticks: Ticks) {
         if let Some(sum) = self.chores.get_mut(Chore::Wait as usize) {
-            *sum += cpu_ns.saturating_sub(self.since);
+            *sum += cpu_ns.saturating_sub(self.since.0);
         }
-        self.since = cpu_ns;
+        self.since = (cpu_ns, ticks);
         self.laps = Laps::start(ticks);
     }
 
@@ -191,7 +188,7 @@ mod tests {
         accounts.turns(&spent, Ticks(1080));
         accounts.lap(Chore::Settle, Ticks(1100));
         // The thread ran for half of the ticks' time only.
-        accounts.divide(750);
+        accounts.divide(750, Ticks(1100));
         assert_eq!(of(&accounts, Chore::Start), 700);
         assert_eq!(of(&accounts, Chore::Accept), 5);
         assert_eq!(accounts.connections[Phase::Handle as usize], 30);
@@ -201,19 +198,23 @@ mod tests {
         accounts.wake(757, Ticks(9000));
         assert_eq!(of(&accounts, Chore::Wait), 7);
         accounts.lap(Chore::Wait, Ticks(9004));
-        accounts.divide(761);
+        accounts.divide(761, Ticks(9004));
         assert_eq!(of(&accounts, Chore::Wait), 11);
         assert_eq!(accounts.claimed(), 761e-9, "nothing is lost");
         assert_eq!(accounts.tick_seconds(), Some(54e-9 / 104.0));
+        // What no lap ends is in no account.
+        accounts.lap(Chore::Wait, Ticks(9005));
+        accounts.divide(763, Ticks(9006));
+        assert_eq!(accounts.claimed(), 762e-9);
     }
 
     #[test]
     fn what_is_too_short_for_a_tick_goes_to_the_next_stretch() {
         let mut accounts = Accounts::start(0, Ticks(0));
         assert_eq!(accounts.tick_seconds(), None);
-        accounts.divide(3);
+        accounts.divide(3, Ticks(0));
         accounts.lap(Chore::Wait, Ticks(2));
-        accounts.divide(5);
+        accounts.divide(5, Ticks(2));
         assert_eq!(accounts.claimed(), 5e-9);
     }
 }

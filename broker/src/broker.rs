@@ -307,7 +307,9 @@ impl<H: Host> Broker<H> {
         };
         let sleeps = until > Instant::default();
         if sleeps && let Some(accounts) = &mut self.accounts {
-            accounts.divide(self.host.thread_cpu());
+            let (cpu_ns, ticks) = (self.host.thread_cpu(), self.host.ticks());
+            accounts.lap(Chore::Wait, ticks);
+            accounts.divide(cpu_ns, ticks);
         }
         let mut stop = false;
         let Self {
@@ -769,10 +771,10 @@ impl<H: Host> Broker<H> {
 
     /// The numbers of this moment.
     fn snapshot(&mut self) -> Snapshot {
-        self.lap(Chore::Serve);
-        let cpu_ns = self.host.thread_cpu();
+        let (cpu_ns, ticks) = (self.host.thread_cpu(), self.host.ticks());
         if let Some(accounts) = &mut self.accounts {
-            accounts.divide(cpu_ns);
+            accounts.lap(Chore::Serve, ticks);
+            accounts.divide(cpu_ns, ticks);
         }
         let tick_seconds = self.tick_seconds();
         let accounts = self.accounts.as_ref();
