@@ -16,7 +16,7 @@ impl<'a> Authorities<'a> {
         Self { bytes: encoded }
     }
 
-    fn decode(r: &mut Cursor<'a>, min: usize) -> Result<Self, Cause> {
+    pub(super) fn decode(r: &mut Cursor<'a>, min: usize) -> Result<Self, Cause> {
         let bytes = r.vector_16(min)?;
         let mut walk = r.within(bytes);
         while !walk.is_empty() {

@@ -1,7 +1,7 @@
 //! ClientHello (RFC 8446 §4.1.2, RFC 5246 §7.4.1.2) and its extensions.
 
 use super::codec::repeats;
-use super::{Cursor, ExtensionType, Extensions, HandshakeType, RANDOM_BYTES, SESSION_ID_BYTES_MAX, U16List, Writer};
+use super::{Authorities, Cursor, ExtensionType, Extensions, HandshakeType, RANDOM_BYTES, SESSION_ID_BYTES_MAX, U16List, Writer};
 use crate::cause::Cause;
 
 /// TLS_EMPTY_RENEGOTIATION_INFO_SCSV (RFC 5746 §3.3): an empty renegotiation_info in the shape of a suite.
@@ -155,10 +155,11 @@ impl<'a> ClientHello<'a> {
             ExtensionType::RecordSizeLimit => self.record_size_limit = Some(record_size_limit(&mut r)?),
             ExtensionType::EarlyData => self.early_data = true,
             ExtensionType::PreSharedKey => self.pre_shared_key = Some(OfferedPsks::decode(&mut r)?),
+            // The server has no chains to choose from by it; only its form is held to.
+            ExtensionType::CertificateAuthorities => drop(Authorities::decode(&mut r, 3)?),
             ExtensionType::ApplicationLayerProtocolNegotiation
             | ExtensionType::StatusRequest
             | ExtensionType::SignedCertificateTimestamp
-            | ExtensionType::CertificateAuthorities
             | ExtensionType::PostHandshakeAuth => return Ok(()),
         }
         r.end()
