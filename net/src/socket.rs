@@ -19,8 +19,36 @@ use crate::slab::Slab;
 /// wait: the caller remembers the listener and accepts again after its next close.
 #[derive(Debug)]
 pub(crate) struct Sockets {
-    listeners: Vec<TcpListener>,
+    listeners: Vec<Listener>,
     streams: Slab<OwnedFd>,
+}
+
+#[derive(Debug)]
+struct Listener {
+    socket: TcpListener,
+    /// Where all its connections come to; `None` when it is bound to every address of the machine.
+    local: Option<SocketAddr>,
+}
+
+impl Listener {
+    /// Its connections inherit its options (tcp(7), socket(7)), which saves each two system calls. Replies are whole writes, so there is
+    /// nothing for Nagle to gather.
+    fn new(socket: TcpListener) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        net::sockopt::set_tcp_nodelay(&socket, true)?;
+        net::sockopt::set_socket_keepalive(&socket, true)?;
+        let local = socket.local_addr()?;
+        Ok(Self {
+            socket,
+            local: (!local.ip().to_canonical().is_unspecified()).then_some(local),
+        })
+    }
+
+    /// Where one of its connections came to.
+    fn local(&self, connection: &OwnedFd) -> Option<SocketAddr> {
+        self.local
+            .or_else(|| net::getsockname(connection).ok()?.try_into().ok())
+    }
 }
 
 /// The longest list that the kernel takes in one call; what is beyond it is a short write.
@@ -28,9 +56,9 @@ const IOV_MAX: usize = 1024;
 
 impl Sockets {
     pub(crate) fn new(listeners: Vec<TcpListener>, streams_max: u32, poll: &Poll) -> io::Result<Self> {
+        let listeners: Vec<_> = listeners.into_iter().map(Listener::new).collect::<Result<_, _>>()?;
         for (index, listener) in listeners.iter().enumerate() {
-            listener.set_nonblocking(true)?;
-            poll.add(listener, Source::Listener(index as u16))?;
+            poll.add(&listener.socket, Source::Listener(index as u16))?;
         }
         Ok(Self {
             listeners,
@@ -39,7 +67,7 @@ impl Sockets {
     }
 
     pub(crate) fn local_addr(&self, listener: ListenerId) -> Option<SocketAddr> {
-        self.listeners.get(usize::from(listener.0))?.local_addr().ok()
+        self.listeners.get(usize::from(listener.0))?.socket.local_addr().ok()
     }
 
     pub(crate) fn streams(&self) -> usize {
@@ -55,7 +83,7 @@ impl Sockets {
         }
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let (fd, peer) = loop {
-            match net::acceptfrom_with(listener, flags) {
+            match net::acceptfrom_with(&listener.socket, flags) {
                 Ok(accepted) => break accepted,
                 // The connection broke while it waited (accept(2) lists the errors); it is gone, the next may be well.
                 Err(
@@ -72,19 +100,10 @@ impl Sockets {
                 Err(error) => return Err(refused(error)),
             }
         };
-        let addresses = || {
-            Some((
-                SocketAddr::try_from(peer?).ok()?,
-                SocketAddr::try_from(net::getsockname(&fd).ok()?).ok()?,
-            ))
-        };
-        let Some((peer, local)) = addresses() else {
+        let peer = peer.and_then(|peer| SocketAddr::try_from(peer).ok());
+        let (Some(peer), Some(local)) = (peer, listener.local(&fd)) else {
             return Err(refused(Errno::CONNRESET));
         };
-        // Replies are whole writes, so there is nothing for Nagle to gather. Either option can fail only on a broken connection, which the
-        // first read will tell.
-        let _ = net::sockopt::set_tcp_nodelay(&fd, true);
-        let _ = net::sockopt::set_socket_keepalive(&fd, true);
         let index = self
             .streams
             .insert(fd)
@@ -163,4 +182,33 @@ pub(crate) fn refused(error: Errno) -> nb::Error<NetError> {
         Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::NOBUFS | Errno::NOSPC => NetError::Exhausted,
         error => NetError::Os(error.raw_os_error()),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_accepted_has_its_options_and_knows_where_it_came_to() {
+        for bound in ["127.0.0.1:0", "0.0.0.0:0", "[::]:0"] {
+            let socket = TcpListener::bind(bound).unwrap();
+            let address = ("127.0.0.1", socket.local_addr().unwrap().port());
+            let poll = Poll::new().unwrap();
+            let mut sockets = Sockets::new(vec![socket], 1, &poll).unwrap();
+            let client = std::net::TcpStream::connect(address).unwrap();
+            let accepted = sockets.accept(ListenerId(0), &poll).unwrap();
+            let fd = sockets.fd(accepted.stream).unwrap();
+            assert!(net::sockopt::tcp_nodelay(fd).unwrap(), "{bound}");
+            assert!(net::sockopt::socket_keepalive(fd).unwrap(), "{bound}");
+            let (peer, local) = (accepted.peer, accepted.local);
+            assert_eq!((peer.ip().to_canonical(), peer.port()), {
+                let own = client.local_addr().unwrap();
+                (own.ip(), own.port())
+            });
+            assert_eq!((local.ip().to_canonical(), local.port()), {
+                let to = client.peer_addr().unwrap();
+                (to.ip(), to.port())
+            });
+        }
+    }
 }

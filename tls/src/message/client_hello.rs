@@ -1,7 +1,9 @@
 //! ClientHello (RFC 8446 §4.1.2, RFC 5246 §7.4.1.2) and its extensions.
 
 use super::codec::repeats;
-use super::{Authorities, Cursor, ExtensionType, Extensions, HandshakeType, RANDOM_BYTES, SESSION_ID_BYTES_MAX, U16List, Writer};
+use super::{
+    Authorities, Cursor, ExtensionType, Extensions, HandshakeType, RANDOM_BYTES, SESSION_ID_BYTES_MAX, U16List, Writer,
+};
 use crate::cause::Cause;
 
 /// TLS_EMPTY_RENEGOTIATION_INFO_SCSV (RFC 5746 §3.3): an empty renegotiation_info in the shape of a suite.

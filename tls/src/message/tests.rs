@@ -511,7 +511,11 @@ fn each_rule_of_a_client_hello_has_its_answer() {
         ("no authority", &[(47, &[0, 0])], malformed),
         ("an authority without a name", &[(47, &[0, 4, 0, 0, 0, 0])], malformed),
         ("half an authority", &[(47, &[0, 4, 0, 3, 0x30, 0])], malformed),
-        ("bytes after the authorities", &[(47, &[0, 4, 0, 2, 0x30, 0, 0])], malformed),
+        (
+            "bytes after the authorities",
+            &[(47, &[0, 4, 0, 2, 0x30, 0, 0])],
+            malformed,
+        ),
         ("a key", &[(41, &PSK)], Ok(())),
         ("a key before something", &[(41, &PSK), (0x1234, &[])], illegal),
         ("bytes after a key", &[(41, &[&PSK[..], &[0]].concat())], malformed),
