@@ -14,6 +14,7 @@ extern crate std;
 
 pub mod api;
 pub mod blob;
+pub mod client;
 pub mod error_code;
 pub mod frame;
 pub mod header;

@@ -278,7 +278,7 @@ impl Original {
 }
 
 /// `sequence + by`, where 0 follows `i32::MAX`; both are not negative.
-const fn advance(sequence: i32, by: i32) -> i32 {
+pub(crate) const fn advance(sequence: i32, by: i32) -> i32 {
     (sequence as u32).wrapping_add(by as u32) as i32 & i32::MAX
 }
 

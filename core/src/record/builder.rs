@@ -12,8 +12,7 @@ use crate::wire::Full;
 #[derive(Debug)]
 pub struct BatchBuilder<'a> {
     out: &'a mut [u8],
-    used_bytes: usize,
-    header: BatchHeader,
+    draft: Draft,
 }
 
 impl<'a> BatchBuilder<'a> {
@@ -24,45 +23,28 @@ impl<'a> BatchBuilder<'a> {
         }
         Ok(Self {
             out,
-            used_bytes: BATCH_HEADER_BYTES,
-            header: BatchHeader {
-                base_offset: 0,
-                length: 0,
-                partition_leader_epoch: -1,
-                magic: 2,
-                crc: 0,
-                attributes: Attributes::default(),
-                last_offset_delta: -1,
-                base_timestamp: -1,
-                max_timestamp: -1,
-                producer_id: -1,
-                producer_epoch: -1,
-                base_sequence: -1,
-                count: 0,
-            },
+            draft: Draft::EMPTY,
         })
     }
 
     /// Says which idempotent producer it is from, and the sequence of its first record.
     #[must_use]
     pub const fn producer(mut self, id: i64, epoch: i16, base_sequence: i32) -> Self {
-        self.header.producer_id = id;
-        self.header.producer_epoch = epoch;
-        self.header.base_sequence = base_sequence;
+        self.draft.set_producer(id, epoch, base_sequence);
         self
     }
 
     /// Sets the offset of the first record.
     #[must_use]
     pub const fn base_offset(mut self, base_offset: i64) -> Self {
-        self.header.base_offset = base_offset;
+        self.draft.header.base_offset = base_offset;
         self
     }
 
     /// Sets attribute bits: for payloads that [`finish_compressed`](Self::finish_compressed) takes, and for tests.
     #[must_use]
     pub const fn attributes(mut self, attributes: Attributes) -> Self {
-        self.header.attributes = attributes;
+        self.draft.header.attributes = attributes;
         self
     }
 
@@ -71,6 +53,98 @@ impl<'a> BatchBuilder<'a> {
     /// When full: `Full`, as for a batch past `i32::MAX` bytes.
     pub fn push(
         &mut self,
+        timestamp: Timestamp,
+        key: Option<&[u8]>,
+        value: Option<&[u8]>,
+        headers: &[RecordHeader<'_>],
+    ) -> Result<(), Full> {
+        self.draft.push(self.out, timestamp, key, value, headers)
+    }
+
+    /// How many records it holds.
+    #[must_use]
+    pub const fn count(&self) -> i32 {
+        self.draft.count()
+    }
+
+    /// Bytes so far, header included.
+    #[must_use]
+    pub const fn len_bytes(&self) -> usize {
+        self.draft.used_bytes
+    }
+
+    /// The records so far, as they would be given to a compressor.
+    #[must_use]
+    pub fn payload(&self) -> &[u8] {
+        self.draft.payload(self.out)
+    }
+
+    /// Seals the batch and returns its bytes; none when it holds no records, for an empty batch is not one.
+    pub fn finish(mut self, crc: Crc32c) -> &'a [u8] {
+        self.draft.seal(self.out, crc)
+    }
+
+    /// Seals the batch with `compressed`, its payload under `codec`, in place of the records; else as
+    /// [`finish`](Self::finish). Errors: `Full` when it does not fit the buffer.
+    pub fn finish_compressed(mut self, codec: Compression, compressed: &[u8], crc: Crc32c) -> Result<&'a [u8], Full> {
+        let end = BATCH_HEADER_BYTES.checked_add(compressed.len()).ok_or(Full)?;
+        i32::try_from(end).map_err(|_| Full)?;
+        self.out
+            .get_mut(BATCH_HEADER_BYTES..end)
+            .ok_or(Full)?
+            .copy_from_slice(compressed);
+        self.draft.used_bytes = end;
+        self.draft.header.attributes = self.draft.header.attributes.with_compression(codec);
+        Ok(self.finish(crc))
+    }
+}
+
+/// A [`BatchBuilder`] without its buffer: for an owner who keeps both side by side, and may seal the same records twice.
+///
+/// Every verb takes the buffer, which must be the same one, untouched between.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Draft {
+    used_bytes: usize,
+    header: BatchHeader,
+}
+
+impl Draft {
+    /// No records, base offset 0, no idempotent producer.
+    pub(crate) const EMPTY: Self = Self {
+        used_bytes: BATCH_HEADER_BYTES,
+        header: BatchHeader {
+            base_offset: 0,
+            length: 0,
+            partition_leader_epoch: -1,
+            magic: 2,
+            crc: 0,
+            attributes: Attributes(0),
+            last_offset_delta: -1,
+            base_timestamp: -1,
+            max_timestamp: -1,
+            producer_id: -1,
+            producer_epoch: -1,
+            base_sequence: -1,
+            count: 0,
+        },
+    };
+
+    /// As [`BatchBuilder::producer`].
+    pub(crate) const fn set_producer(&mut self, id: i64, epoch: i16, base_sequence: i32) {
+        self.header.producer_id = id;
+        self.header.producer_epoch = epoch;
+        self.header.base_sequence = base_sequence;
+    }
+
+    /// How many records it holds.
+    pub(crate) const fn count(&self) -> i32 {
+        self.header.count
+    }
+
+    /// As [`BatchBuilder::push`].
+    pub(crate) fn push(
+        &mut self,
+        out: &mut [u8],
         timestamp: Timestamp,
         key: Option<&[u8]>,
         value: Option<&[u8]>,
@@ -88,7 +162,7 @@ impl<'a> BatchBuilder<'a> {
         };
         let body_bytes = fields.len_bytes();
         i32::try_from(body_bytes).map_err(|_| Full)?;
-        let free = self.out.get_mut(self.used_bytes..).ok_or(Full)?;
+        let free = out.get_mut(self.used_bytes..).ok_or(Full)?;
         let mut cursor = Cursor { free, used_bytes: 0 };
         cursor.varint(body_bytes as i64).ok_or(Full)?;
         if cursor.free.len() < body_bytes {
@@ -110,53 +184,26 @@ impl<'a> BatchBuilder<'a> {
         Ok(())
     }
 
-    /// How many records it holds.
-    #[must_use]
-    pub const fn count(&self) -> i32 {
-        self.header.count
+    fn payload<'b>(&self, out: &'b [u8]) -> &'b [u8] {
+        out.get(BATCH_HEADER_BYTES..self.used_bytes).unwrap_or_default()
     }
 
-    /// Bytes so far, header included.
-    #[must_use]
-    pub const fn len_bytes(&self) -> usize {
-        self.used_bytes
-    }
-
-    /// The records so far, as they would be given to a compressor.
-    #[must_use]
-    pub fn payload(&self) -> &[u8] {
-        self.out.get(BATCH_HEADER_BYTES..self.used_bytes).unwrap_or_default()
-    }
-
-    /// Seals the batch and returns its bytes; none when it holds no records, for an empty batch is not one.
-    pub fn finish(mut self, crc: Crc32c) -> &'a [u8] {
-        self.seal(crc);
-        let bytes = if self.header.count == 0 { 0 } else { self.used_bytes };
-        self.out.get(..bytes).unwrap_or_default()
-    }
-
-    /// Seals the batch with `compressed`, its payload under `codec`, in place of the records; else as
-    /// [`finish`](Self::finish). Errors: `Full` when it does not fit the buffer.
-    pub fn finish_compressed(mut self, codec: Compression, compressed: &[u8], crc: Crc32c) -> Result<&'a [u8], Full> {
-        let end = BATCH_HEADER_BYTES.checked_add(compressed.len()).ok_or(Full)?;
-        i32::try_from(end).map_err(|_| Full)?;
-        self.out
-            .get_mut(BATCH_HEADER_BYTES..end)
-            .ok_or(Full)?
-            .copy_from_slice(compressed);
-        self.used_bytes = end;
-        self.header.attributes = self.header.attributes.with_compression(codec);
-        Ok(self.finish(crc))
-    }
-
-    fn seal(&mut self, crc: Crc32c) {
+    /// As [`BatchBuilder::finish`]; it may be done again, say for another producer.
+    pub(crate) fn seal<'b>(&mut self, out: &'b mut [u8], crc: Crc32c) -> &'b [u8] {
         // Both casts fit: `used_bytes` was checked against `i32::MAX`.
         self.header.length = (self.used_bytes - BatchHeader::UNCOUNTED_BYTES) as i32;
         let begun = BatchHeader::crc_begin(&self.header.encode(), crc);
-        self.header.crc = crc(begun, self.payload());
-        if let Some(head) = self.out.first_chunk_mut() {
+        self.header.crc = crc(begun, self.payload(out));
+        if let Some(head) = out.first_chunk_mut() {
             *head = self.header.encode();
         }
+        self.sealed(out)
+    }
+
+    /// The bytes of a batch that was sealed; none when it holds no records.
+    pub(crate) fn sealed<'b>(&self, out: &'b [u8]) -> &'b [u8] {
+        let bytes = if self.header.count == 0 { 0 } else { self.used_bytes };
+        out.get(..bytes).unwrap_or_default()
     }
 }
 

@@ -15,6 +15,7 @@ mod varint;
 
 pub use batch::{Attributes, BATCH_HEADER_BYTES, Batch, BatchHeader, BatchMut, Batches, Compression, TimestampType};
 pub use builder::BatchBuilder;
+pub(crate) use builder::Draft;
 pub use crc32c::{Crc32c, crc32c};
 pub use error::BatchError;
 pub use record::{Record, RecordHeader, RecordHeaders, RecordIter};
