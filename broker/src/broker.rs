@@ -387,6 +387,9 @@ impl<H: Host> Broker<H> {
             self.scrapes.answer(stream, &page);
         }
         self.scrapes.send(&mut self.host, stream);
+        if !self.scrapes.has(stream) {
+            self.timers.cancel(stream.0 as usize);
+        }
     }
 
     /// Takes waiting connections, a few from each listener.
@@ -433,6 +436,10 @@ impl<H: Host> Broker<H> {
         let Accepted { stream, peer, local } = *accepted;
         let slot = stream.0 as usize;
         if usize::from(listener.0) == self.state.config.listeners.len() {
+            // A client that asks once more may be here before the news that it has gone.
+            for stream in self.scrapes.in_the_way() {
+                self.scrape(stream);
+            }
             if self.scrapes.accept(stream, now) {
                 self.timers.arm(slot, now + SCRAPE_PATIENCE);
                 self.scrape(stream);
@@ -780,6 +787,7 @@ impl<H: Host> Broker<H> {
         let accounts = self.accounts.as_ref();
         Snapshot {
             connections: self.live as u64,
+            deadlines: self.timers.len() as u64,
             accepted: self.observe.accepted,
             closed: self.observe.closed,
             faults: self.observe.faults,

@@ -2,8 +2,8 @@
 
 use std::env;
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
-use std::net::SocketAddr;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -15,6 +15,9 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::preload::AllocationCount;
+
+/// The setting of a broker that serves metrics, on a free port.
+pub const METRICS: &str = "skerry.metrics.listener=127.0.0.1:0";
 
 /// Patience with a process on a machine that has other things to do. Not a measure of anything.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -299,6 +302,20 @@ impl Skerry {
     pub fn listener(&self, name: &str) -> SocketAddr {
         let line = self.wait_for_line(&format!("listening on {name}://"));
         listening_on(&line).expect("an address")
+    }
+
+    /// Its page of metrics. It was started with [`METRICS`].
+    ///
+    /// Panics when it serves none.
+    #[must_use]
+    pub fn page(&self) -> String {
+        let line = self.wait_for_line("metrics at http://");
+        let address = line.split_once("http://").and_then(|(_, rest)| rest.split('/').next());
+        let mut reply = String::new();
+        let mut stream = TcpStream::connect(address.expect("an address")).expect("metrics are there");
+        stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").expect("asked");
+        stream.read_to_string(&mut reply).expect("a page");
+        reply.split_once("\r\n\r\n").expect("a body").1.to_owned()
     }
 
     /// Resident memory in bytes.

@@ -2,14 +2,12 @@
 #![forbid(unsafe_code)]
 
 use std::fs;
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use skerry_tests::client::Client;
-use skerry_tests::process::{PATIENCE, Skerry, Start, TempDir};
+use skerry_tests::process::{METRICS, PATIENCE, Skerry, Start, TempDir};
 use skerry_tests::tls::{Target, files};
 use skerry_tests::wire::{self, TestRecord};
 
@@ -30,15 +28,12 @@ struct Seconds {
 }
 
 impl Seconds {
-    fn of(broker: &Skerry, metrics: SocketAddr) -> Self {
+    fn of(broker: &Skerry) -> Self {
         // The main thread's, in nanoseconds, is the first number (Documentation/scheduler/sched-stats.rst).
         let pid = broker.pid();
         let stat = fs::read_to_string(format!("/proc/{pid}/task/{pid}/schedstat")).expect("the kernel counts");
         let nanos: f64 = stat.split(' ').next().expect("a number").parse().expect("a number");
-        let mut page = String::new();
-        let mut stream = TcpStream::connect(metrics).expect("metrics are there");
-        stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").expect("asked");
-        stream.read_to_string(&mut page).expect("a page");
+        let page = broker.page();
         let sum = |series: &str| -> f64 {
             let lines = page.lines().filter(|line| line.starts_with(series));
             let values: Vec<f64> = lines.filter_map(|line| line.rsplit(' ').next()?.parse().ok()).collect();
@@ -96,11 +91,8 @@ fn come_and_go(target: Target, stop: &AtomicBool) {
 #[test]
 fn the_accounts_are_whole() {
     let dir = TempDir::new();
-    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-    let metrics = free.local_addr().expect("its address");
-    drop(free);
     let mut settings = files::settings(dir.path());
-    settings.push(format!("skerry.metrics.listener={metrics}"));
+    settings.push(METRICS.into());
     let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
     let data = dir.path().join("data");
     let mut start = Start::new(&data).with(&settings);
@@ -111,7 +103,7 @@ fn the_accounts_are_whole() {
         is_tls,
     };
     Client::connect(target(false)).create_topic("used", 1, &[]);
-    let before = Seconds::of(&broker, metrics);
+    let before = Seconds::of(&broker);
     let stop = AtomicBool::new(false);
     let spent = thread::scope(|scope| {
         for is_tls in [false, true, true] {
@@ -125,7 +117,7 @@ fn the_accounts_are_whole() {
         let until = Instant::now() + PATIENCE;
         let spent = loop {
             thread::sleep(Duration::from_millis(100));
-            let spent = Seconds::of(&broker, metrics).since(before);
+            let spent = Seconds::of(&broker).since(before);
             if spent.kernel > CPU_SECONDS || Instant::now() > until {
                 break spent;
             }

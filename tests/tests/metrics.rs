@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use skerry_tests::client::Client;
-use skerry_tests::process::{Start, TempDir};
+use skerry_tests::process::{METRICS, Start, TempDir};
 
 /// One request, read to the end of the reply.
 fn ask(port: u16, request: &str) -> String {
@@ -52,4 +52,15 @@ fn the_page_is_served_and_counts() {
     assert!(ask(port, "\r\n\r\nno\r\n\r\n").starts_with("HTTP/1.1 400 "));
     let long = format!("GET /metrics HTTP/1.1\r\nA: {}\r\n\r\n", "a".repeat(5000));
     assert!(ask(port, &long).starts_with("HTTP/1.1 431 "));
+}
+
+/// Goal: whoever asks again and again is answered each time, also before the broker has heard that the last connection is over. Method: one page
+/// after the other, as fast as they come.
+#[test]
+fn one_page_after_the_other() {
+    let dir = TempDir::new();
+    let broker = Start::new(dir.path()).with(&[METRICS]).start();
+    for _ in 0..500 {
+        assert!(broker.page().ends_with("# EOF\n"));
+    }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::net::sockopt::set_socket_linger;
 use skerry_tests::preload::AllocationCount;
-use skerry_tests::process::{PATIENCE, Skerry, Start, TempDir};
+use skerry_tests::process::{METRICS, PATIENCE, Skerry, Start, TempDir};
 use skerry_tests::tls::{Channel, End, Target, files};
 use skerry_tls::config::{ClientConfig, Config};
 use skerry_tls::crypto::fast::Fast;
@@ -52,9 +52,30 @@ fn record(kind: u8, content: &[u8]) -> Vec<u8> {
     [&[kind, 3, 3, high, low], content].concat()
 }
 
-fn ways() -> Vec<Way> {
+const fn way(state: StateId, is_mutual: bool, sends: Vec<Vec<u8>>, is_answered: bool) -> Way {
+    Way {
+        state,
+        is_mutual,
+        sends,
+        is_answered,
+    }
+}
+
+fn ways_13() -> Vec<Way> {
+    use StateId as S;
     let first = hello(Version::Tls13, &[Group::X25519]);
-    let first_12 = hello(Version::Tls12, &[Group::X25519]);
+    vec![
+        way(S::AwaitClientHello, false, vec![], false),
+        way(S::AwaitClientHello, false, vec![first[..100].to_vec()], false),
+        way(S::AwaitSecondClientHello, false, vec![hello(Version::Tls13, &[])], true),
+        way(S::AwaitClientFinished, false, vec![first.clone()], true),
+        way(S::AwaitClientCertificate, true, vec![first], true),
+    ]
+}
+
+fn ways_12() -> Vec<Way> {
+    use StateId as S;
+    let first = hello(Version::Tls12, &[Group::X25519]);
     // The base point is as good a share as any.
     let mut share = [0; 37];
     share[..6].copy_from_slice(&[16, 0, 0, 33, 32, 9]);
@@ -69,39 +90,24 @@ fn ways() -> Vec<Way> {
         der,
     ];
     let certificate = record(22, &certificate.concat());
-    let way = |state, is_mutual, sends, is_answered| Way {
-        state,
-        is_mutual,
-        sends,
-        is_answered,
-    };
-    use StateId as S;
+    let proof = [&certificate[..], &key_exchange].concat();
+    let change = [&key_exchange[..], &record(20, &[1])].concat();
     vec![
-        way(S::AwaitClientHello, false, vec![], false),
-        way(S::AwaitClientHello, false, vec![first[..100].to_vec()], false),
-        way(S::AwaitSecondClientHello, false, vec![hello(Version::Tls13, &[])], true),
-        way(S::AwaitClientFinished, false, vec![first.clone()], true),
-        way(S::AwaitClientCertificate, true, vec![first], true),
-        way(S::AwaitClientKeyExchange, false, vec![first_12.clone()], true),
-        way(S::AwaitClientCertificate12, true, vec![first_12.clone()], true),
+        way(S::AwaitClientKeyExchange, false, vec![first.clone()], true),
+        way(S::AwaitClientCertificate12, true, vec![first.clone()], true),
         way(
             S::AwaitClientCertificateVerify12,
             true,
-            vec![first_12.clone(), [&certificate[..], &key_exchange].concat()],
+            vec![first.clone(), proof],
             false,
         ),
         way(
             S::AwaitClientChangeCipherSpec,
             false,
-            vec![first_12.clone(), key_exchange.clone()],
+            vec![first.clone(), key_exchange],
             false,
         ),
-        way(
-            S::AwaitClientFinished12,
-            false,
-            vec![first_12, [&key_exchange[..], &record(20, &[1])].concat()],
-            false,
-        ),
+        way(S::AwaitClientFinished12, false, vec![first, change], false),
     ]
 }
 
@@ -146,20 +152,53 @@ fn sum(page: &str, name: &str) -> f64 {
         .sum()
 }
 
-/// Waits until the broker holds no connection and no handshake; its page then.
-fn settled(metrics: SocketAddr) -> String {
+/// Waits until the broker holds no connection, no handshake and no buffer of one; its page then.
+fn settled(broker: &Skerry) -> String {
     let until = Instant::now() + PATIENCE;
     loop {
-        let mut page = String::new();
-        let mut stream = TcpStream::connect(metrics).expect("metrics are there");
-        stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").expect("asked");
-        stream.read_to_string(&mut page).expect("a page");
-        let held = sum(&page, "skerry_connections ") + sum(&page, "skerry_tls_handshakes_under_way ");
+        let page = broker.page();
+        let held: f64 = [
+            "skerry_connections ",
+            "skerry_tls_handshakes_under_way ",
+            "skerry_tls_record_buffers_lent ",
+        ]
+        .iter()
+        .map(|series| sum(&page, series))
+        .sum();
         if held == 0.0 {
             return page;
         }
         assert!(Instant::now() < until, "something is held:\n{page}");
         thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// How many deadlines are set, for this page one among them; when they are more than `most`, after a while: the broker sets one for the moment
+/// when many connect, and those of connections that nobody took back would stand for two seconds at least.
+fn deadlines(broker: &Skerry, most: f64) -> f64 {
+    let until = Instant::now() + Duration::from_millis(500);
+    loop {
+        let set = sum(&settled(broker), "skerry_deadlines ");
+        if set <= most || Instant::now() > until {
+            return set;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Waits until two looks find the same number of bytes allocated, and gives it.
+fn resting_bytes(count: &AllocationCount) -> u64 {
+    let until = Instant::now() + PATIENCE;
+    let look = || count.live_bytes().expect("a count");
+    let mut bytes = look();
+    loop {
+        thread::sleep(Duration::from_millis(100));
+        let now = look();
+        if now == bytes {
+            return bytes;
+        }
+        assert!(Instant::now() < until, "what is allocated changes without end");
+        bytes = now;
     }
 }
 
@@ -175,16 +214,11 @@ fn live_bytes(count: &AllocationCount, most: u64) -> u64 {
     }
 }
 
-fn free_port() -> u16 {
-    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-    free.local_addr().expect("its address").port()
-}
-
-fn start(count: &AllocationCount, dir: &TempDir, metrics: SocketAddr) -> Skerry {
+fn start(count: &AllocationCount, dir: &TempDir) -> Skerry {
     let data = dir.path().join("data");
     let mut settings = files::settings(dir.path());
     settings.push("skerry.tls.penalty.max.ms=0".into());
-    settings.push(format!("skerry.metrics.listener={metrics}"));
+    settings.push(METRICS.into());
     let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
     let mut start = Start::new(&data).with(&settings).counted(count);
     start.listeners = files::LISTENERS;
@@ -194,14 +228,22 @@ fn start(count: &AllocationCount, dir: &TempDir, metrics: SocketAddr) -> Skerry 
 /// Goal: an aborted handshake gives back all that it took. Method: the real broker, its live bytes counted from outside; in every state that bytes
 /// without keys can reach, clients close or reset; the same is held before and after.
 #[test]
-fn aborted_handshakes_leave_nothing_behind() {
+fn aborted_handshakes_of_tls_1_3_leave_nothing_behind() {
+    leave_nothing_behind(&ways_13());
+}
+
+/// As for TLS 1.3.
+#[test]
+fn aborted_handshakes_of_tls_1_2_leave_nothing_behind() {
+    leave_nothing_behind(&ways_12());
+}
+
+fn leave_nothing_behind(ways: &[Way]) {
     let dir = TempDir::new();
     let count = AllocationCount::build(dir.path()).expect("the counter builds");
-    let metrics = SocketAddr::from(([127, 0, 0, 1], free_port()));
-    let broker = start(&count, &dir, metrics);
+    let broker = start(&count, &dir);
     let address = |way: &Way| broker.listener(if way.is_mutual { "MUTUAL" } else { "SSL" });
-    let ways = ways();
-    for way in &ways {
+    for way in ways {
         let until = Instant::now() + PATIENCE;
         // Lines of one kind are few in a second: another try gets one.
         while !way.sends.is_empty() && !broker.stderr().contains(&format!("in {};", way.state.name())) {
@@ -209,17 +251,22 @@ fn aborted_handshakes_leave_nothing_behind() {
             assert!(Instant::now() < until, "{:?} is not reached", way.state);
             thread::sleep(Duration::from_millis(50));
         }
+    }
+    for way in ways {
         abort_often(address(way), way, WARM_UP);
     }
-    let mut page = settled(metrics);
-    let baseline = live_bytes(&count, 0);
-    for way in &ways {
+    let mut page = settled(&broker);
+    let baseline = resting_bytes(&count);
+    // One more may be set for a moment.
+    let set = (0..5).map(|_| sum(&settled(&broker), "skerry_deadlines "));
+    let deadlines_before = set.fold(f64::INFINITY, f64::min);
+    for way in ways {
         let ended =
             |page: &str| sum(page, "skerry_tls_handshake_failures_total") + sum(page, "skerry_tls_probes_total");
         let before = ended(&page);
         let begun = Instant::now();
         abort_often(address(way), way, CYCLES);
-        page = settled(metrics);
+        page = settled(&broker);
         println!("{}: {} connections in {:?}", way.state.name(), CYCLES, begun.elapsed());
         assert_eq!(
             ended(&page) - before,
@@ -231,6 +278,12 @@ fn aborted_handshakes_leave_nothing_behind() {
         assert!(
             live <= baseline + SLACK_BYTES,
             "{:?}: {live} bytes are allocated, {baseline} before",
+            way.state
+        );
+        let set = deadlines(&broker, deadlines_before);
+        assert!(
+            set <= deadlines_before,
+            "{:?}: {set} deadlines are set, {deadlines_before} before",
             way.state
         );
     }

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
-use skerry_tests::process::{PATIENCE, Skerry, Start, TempDir};
+use skerry_tests::process::{METRICS, PATIENCE, Skerry, Start, TempDir};
 use skerry_tests::tls::{End, files, now};
 use skerry_tls::alert::Alert;
 use skerry_tls::cause::Cause;
@@ -22,19 +22,15 @@ use skerry_tls::x509::certificate::Certificate;
 /// A broker that listens in plain, over TLS, and over TLS with certificates.
 struct Rig {
     broker: Skerry,
-    metrics: SocketAddr,
     _dir: TempDir,
 }
 
 impl Rig {
     fn start(more: &[&str]) -> Self {
         let dir = TempDir::new();
-        let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-        let metrics = free.local_addr().expect("its address");
-        drop(free);
         let mut settings = files::settings(dir.path());
         settings.push("skerry.tls.penalty.max.ms=0".into());
-        settings.push(format!("skerry.metrics.listener={metrics}"));
+        settings.push(METRICS.into());
         settings.extend(more.iter().map(|setting| (*setting).into()));
         let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
         let data = dir.path().join("data");
@@ -43,17 +39,12 @@ impl Rig {
         start.environment = &[("RUST_LOG", "skerry_broker::tls=debug")];
         Self {
             broker: start.start(),
-            metrics,
             _dir: dir,
         }
     }
 
     fn page(&self) -> Page {
-        let mut reply = String::new();
-        let mut stream = TcpStream::connect(self.metrics).expect("metrics are there");
-        stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").expect("asked");
-        stream.read_to_string(&mut reply).expect("a page");
-        Page(reply.split_once("\r\n\r\n").expect("a body").1.to_owned())
+        Page(self.broker.page())
     }
 
     /// The first page that is so.

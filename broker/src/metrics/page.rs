@@ -15,6 +15,8 @@ use super::Tls;
 pub struct Snapshot {
     /// Connections open now.
     pub connections: u64,
+    /// Deadlines that are set.
+    pub deadlines: u64,
     /// Connections accepted.
     pub accepted: u64,
     /// Connections closed for no fault of the peer's.
@@ -41,6 +43,12 @@ impl Collector for Snapshot {
             "connections",
             "Connections open now.",
             &[(&[], self.connections as f64)],
+        )?;
+        gauge(
+            e,
+            "deadlines",
+            "Deadlines that are set: of connections, groups and the broker itself.",
+            &[(&[], self.deadlines as f64)],
         )?;
         counter(
             e,

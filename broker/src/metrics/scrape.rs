@@ -49,6 +49,13 @@ impl Scrapes {
         self.open.push(scrape).is_ok()
     }
 
+    /// Those that take a place for nothing if their peer has gone meanwhile: all of them when there is no other place, else none.
+    #[must_use]
+    pub fn in_the_way(&self) -> heapless::Vec<StreamId, SCRAPES_MAX> {
+        let all = self.open.iter().filter(|_| self.open.is_full());
+        all.map(|scrape| scrape.stream).collect()
+    }
+
     /// Whether that stream is one of them.
     #[must_use]
     pub fn has(&self, stream: StreamId) -> bool {

@@ -21,6 +21,8 @@ pub struct Tls {
     pub provider: &'static str,
     /// Handshakes under way.
     pub handshakes: u64,
+    /// Pairs of record buffers that are lent.
+    pub records: u64,
     /// Seconds of one tick.
     pub tick_seconds: f64,
     /// Mbed TLS's fixed heap.
@@ -113,6 +115,12 @@ impl Tls {
             "tls_handshakes_under_way",
             "Handshakes under way.",
             &[(&[], self.handshakes as f64)],
+        )?;
+        gauge(
+            e,
+            "tls_record_buffers_lent",
+            "Pairs of record buffers that connections hold.",
+            &[(&[], self.records as f64)],
         )?;
         let [[full_12, resumed_12], [full_13, resumed_13]] = counters.done;
         counter(
@@ -345,6 +353,7 @@ mod tests {
                 counters,
                 provider: "fast",
                 handshakes: 0,
+                records: 0,
                 tick_seconds: 1e-6,
                 heap: Heap {
                     peak: 4096,

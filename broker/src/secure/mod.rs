@@ -293,6 +293,7 @@ impl Desk {
             counters: self.counters.clone(),
             provider: self.provider.name(),
             handshakes: self.handshakes.leased() as u64,
+            records: self.records.leased() as u64,
             tick_seconds,
             heap: metrics::Heap {
                 capacity: arena::capacity() as u64,

@@ -1,16 +1,15 @@
 //! The broker as what is tried: its log lines and its page of metrics as an operator reads them.
 
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use skerry_tests::process::{PATIENCE, Skerry, Start, TempDir};
+use skerry_tests::process::{METRICS, PATIENCE, Skerry, Start, TempDir};
 
 use super::{Counts, Failure, Target};
 use crate::peers::{Peer, Row};
-use crate::programs::{certificate, free_port};
+use crate::programs::certificate;
 
 /// Patience of the broker with a silent client.
 const TIMEOUT: &str = "skerry.tls.handshake.timeout.ms=4000";
@@ -18,14 +17,12 @@ const TIMEOUT: &str = "skerry.tls.handshake.timeout.ms=4000";
 /// One broker with a listener that asks for no certificate, one of the name `MUTUAL` that requires one, and one in plain.
 struct Broker {
     skerry: Skerry,
-    metrics: u16,
     _directory: TempDir,
 }
 
 impl Broker {
     fn start(settings: &[&str]) -> Self {
         let directory = TempDir::new();
-        let metrics = free_port();
         let keystore = directory.path().join("own.pem");
         let parts = ["server-p256.key", "server-p256.pem"].map(|part| std::fs::read_to_string(certificate(part)));
         let text: String = parts.into_iter().map(|part| part.expect("a certificate")).collect();
@@ -37,7 +34,7 @@ impl Broker {
             "listener.name.mutual.ssl.client.auth=required".to_owned(),
             "skerry.tls.penalty.max.ms=0".to_owned(),
             TIMEOUT.to_owned(),
-            format!("skerry.metrics.listener=127.0.0.1:{metrics}"),
+            METRICS.to_owned(),
         ];
         all.extend(settings.iter().map(|setting| (*setting).to_owned()));
         let all: Vec<&str> = all.iter().map(String::as_str).collect();
@@ -45,7 +42,6 @@ impl Broker {
         start.listeners = "PLAINTEXT://127.0.0.1:0,SSL://127.0.0.1:0,MUTUAL://127.0.0.1:0";
         Self {
             skerry: start.start(),
-            metrics,
             _directory: directory,
         }
     }
@@ -54,16 +50,8 @@ impl Broker {
         self.skerry.listener(listener).port()
     }
 
-    fn page(&self) -> String {
-        let mut page = String::new();
-        let mut stream = TcpStream::connect(("127.0.0.1", self.metrics)).expect("metrics are there");
-        stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").expect("asked");
-        stream.read_to_string(&mut page).expect("a page");
-        page
-    }
-
     fn value(&self, series: &str) -> f64 {
-        let page = self.page();
+        let page = self.skerry.page();
         let line = page
             .lines()
             .find(|line| line.strip_prefix(series).is_some_and(|rest| rest.starts_with(' ')));
@@ -135,7 +123,7 @@ impl Target for Brokers {
     fn counts(&self) -> Option<Counts> {
         let mut counts = Counts::new();
         for broker in &self.all {
-            let page = broker.page();
+            let page = broker.skerry.page();
             for line in page.lines() {
                 let name = line.split_once("{cause=\"").and_then(|(name, rest)| {
                     let (cause, value) = rest.split_once("\"} ")?;
