@@ -67,7 +67,7 @@ pub fn tell(config: &Config, bound: &[SocketAddr], budget: &[(&str, u64, &str)])
     }
     let is_made = |listener: &Listener| {
         let tls = listener.tls.as_deref();
-        tls.is_some_and(|tls| tls.keystore == Keystore::Development)
+        tls.is_some_and(|tls| matches!(tls.keystore, Keystore::Development(_)))
     };
     if let Some((_, address)) = of(Protocol::Ssl).filter(|(listener, _)| is_made(listener)) {
         eprint!("{}", invitation_over_tls(*address, &Development::ca(&config.data_dir)));

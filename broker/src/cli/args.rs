@@ -124,16 +124,19 @@ pub struct ConfigArgs {
 /// Which cluster, and how the answer looks.
 #[derive(Clone, Debug, Args)]
 pub struct ClientArgs {
-    /// Brokers to begin with, host:port, separated by commas
+    /// Brokers to begin with, host:port, separated by commas [default: those of --command-config, else 127.0.0.1:9092]
     #[arg(
         long,
         short = 'b',
         value_name = "HOST:PORT",
         env = "SKERRY_BOOTSTRAP_SERVER",
-        hide_env_values = true,
-        default_value = "127.0.0.1:9092"
+        hide_env_values = true
     )]
-    pub bootstrap_server: String,
+    pub bootstrap_server: Option<String>,
+
+    /// Kafka's client.properties: security.protocol=SSL with its stores, bootstrap.servers
+    #[arg(long, value_name = "FILE", env = "SKERRY_COMMAND_CONFIG", hide_env_values = true)]
+    pub command_config: Option<PathBuf>,
 
     /// As JSON, one object per line
     #[arg(long)]

@@ -4,6 +4,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -17,6 +18,8 @@ use skerry_core::header::{RequestHeader, ResponseHeader};
 use skerry_core::wire::{Array, DecodeError, Message, Reader, SliceWriter, Uuid, Version};
 
 use super::Failure;
+use super::access::Access;
+use super::stream::{Stream, TlsFailed, is_idle};
 
 /// How long a connection may take to come about.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -28,8 +31,8 @@ const PERSIST: Duration = Duration::from_secs(30);
 const REPLY_BYTES_MAX: u32 = 1 << 28;
 /// How often a wait looks whether the user has interrupted it.
 const TICK: Duration = Duration::from_millis(100);
-/// What the broker may know us by.
-const CLIENT_ID: &str = "skerry-cli";
+/// What this program calls itself to a broker.
+const SOFTWARE: &str = "skerry-cli";
 
 /// Whom a request goes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,8 +82,7 @@ pub struct Partition {
 
 /// Connections to a cluster.
 pub struct Client {
-    /// Where to begin.
-    bootstrap: Vec<String>,
+    access: Access,
     /// Brokers of the last metadata.
     brokers: Vec<Broker>,
     /// The controller of the last metadata.
@@ -100,27 +102,18 @@ pub enum Try<T> {
 }
 
 impl Client {
-    /// A client that begins with the brokers of `bootstrap`: `host:port`, separated by commas. Connects when first asked.
+    /// A client. Connects when first asked.
     ///
     /// `interrupted` ends every wait once it is set.
-    pub fn new(bootstrap: &str, interrupted: Arc<AtomicBool>) -> Result<Self, Failure> {
-        let addresses: Vec<String> = bootstrap
-            .split(',')
-            .map(str::trim)
-            .filter(|a| !a.is_empty())
-            .map(with_port)
-            .collect();
-        if addresses.is_empty() {
-            return Err("--bootstrap-server names no broker".to_owned().into());
-        }
-        Ok(Self {
-            bootstrap: addresses,
+    pub const fn new(access: Access, interrupted: Arc<AtomicBool>) -> Self {
+        Self {
+            access,
             brokers: Vec::new(),
             controller: -1,
             open: Vec::new(),
             reached: false,
             interrupted,
-        })
+        }
     }
 
     /// Whether the user has asked to stop.
@@ -353,7 +346,7 @@ impl Client {
                 if let Some(connection) = self.open.pop() {
                     return Ok(connection);
                 }
-                self.bootstrap.clone()
+                self.access.bootstrap.clone()
             }
             Node::Id(id) => match self.brokers.iter().find(|broker| broker.id == *id) {
                 Some(broker) => vec![broker.address.clone()],
@@ -369,7 +362,7 @@ impl Client {
         }
         let mut failures = Vec::new();
         for address in &addresses {
-            match Connection::open(address, &self.interrupted) {
+            match Connection::open(address, &self.access, &self.interrupted) {
                 Ok(connection) => {
                     self.reached = true;
                     return Ok(connection);
@@ -377,14 +370,16 @@ impl Client {
                 Err(failure) => failures.push(failure),
             }
         }
-        let told = if self.bootstrap.iter().any(|address| addresses.contains(address)) {
+        let bootstrap = &self.access.bootstrap;
+        let told = if bootstrap.iter().any(|address| addresses.contains(address)) {
             String::new()
         } else {
-            let from = self.bootstrap.join(",");
+            let from = bootstrap.join(",");
             format!("\n  (the broker at {from} told this address: see its advertised.listeners)")
         };
         match failures.pop() {
-            Some(Failure::Unreachable(text)) => Err(Failure::Unreachable(format!("{text}{told}"))),
+            Some(Failure::Unreachable(text)) => Err(Failure::Unreachable(text + &told)),
+            Some(Failure::Told(text)) => Err(Failure::Told(text + &told)),
             Some(failure) => Err(failure),
             None => Err("no broker to connect to".to_owned().into()),
         }
@@ -394,7 +389,8 @@ impl Client {
 /// One connection, and what its broker speaks.
 struct Connection {
     address: String,
-    stream: TcpStream,
+    stream: Stream,
+    client_id: Rc<str>,
     versions: Vec<ApiVersion>,
     correlation_id: i32,
     out: Vec<u8>,
@@ -403,39 +399,48 @@ struct Connection {
 
 impl Connection {
     /// Connects, and asks what the broker speaks.
-    fn open(address: &str, interrupted: &AtomicBool) -> Result<Self, Failure> {
-        let stream = connect(address)?;
-        let prepared = stream
+    fn open(address: &str, access: &Access, interrupted: &AtomicBool) -> Result<Self, Failure> {
+        let socket = connect(address)?;
+        let prepared = socket
             .set_nodelay(true)
-            .and_then(|()| stream.set_read_timeout(Some(TICK)));
+            .and_then(|()| socket.set_read_timeout(Some(TICK)));
         prepared.map_err(|error| format!("{address}: {error}"))?;
         let mut this = Self {
             address: address.into(),
-            stream,
+            stream: Stream::new(socket, address, access.tls.as_ref(), interrupted)?,
+            client_id: Rc::clone(&access.client_id),
             versions: Vec::new(),
             correlation_id: 0,
             out: Vec::new(),
             reply: Vec::new(),
         };
+        match this.greet(interrupted) {
+            Ok(()) => Ok(this),
+            // It was never reached as what it should be.
+            Err(Failure::Broken(text)) => Err(Failure::Unreachable(text)),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// Asks what the broker speaks.
+    fn greet(&mut self, interrupted: &AtomicBool) -> Result<(), Failure> {
         let request = ApiVersionsRequest {
-            client_software_name: CLIENT_ID,
+            client_software_name: SOFTWARE,
             client_software_version: env!("CARGO_PKG_VERSION"),
         };
         // A broker that does not speak our highest version answers in version 0, with what it does speak.
         let ours = ApiVersionsRequest::VERSIONS;
-        this.send(&request, ours.max)?;
-        this.receive(Duration::ZERO, interrupted)?;
-        let mut versions = this.read_versions(ours.max)?;
+        self.send(&request, ours.max)?;
+        self.receive(Duration::ZERO, interrupted)?;
+        let mut versions = self.read_versions(ours.max)?;
         if versions.is_none() {
-            this.send(&request, ours.min)?;
-            this.receive(Duration::ZERO, interrupted)?;
-            versions = this.read_versions(ours.min)?;
+            self.send(&request, ours.min)?;
+            self.receive(Duration::ZERO, interrupted)?;
+            versions = self.read_versions(ours.min)?;
         }
-        match versions {
-            Some(versions) => this.versions = versions,
-            None => return Err(format!("{address} does not tell which versions it speaks").into()),
-        }
-        Ok(this)
+        let none = || format!("{} does not tell which versions it speaks", self.address);
+        self.versions = versions.ok_or_else(none)?;
+        Ok(())
     }
 
     /// The table of an ApiVersions reply; `None` when the version was refused.
@@ -488,9 +493,9 @@ impl Connection {
 
     fn send<'q, Q: Call<'q>>(&mut self, request: &Q, version: Version) -> Result<(), Failure> {
         self.correlation_id = self.correlation_id.wrapping_add(1);
-        let header = RequestHeader::new(Q::KEY, version, self.correlation_id, Some(CLIENT_ID));
+        let header = RequestHeader::new(Q::KEY, version, self.correlation_id, Some(&self.client_id));
         // Length, then the header: at most 14 bytes, the client id and an empty set of tags.
-        let room = 4 + 16 + CLIENT_ID.len() + request.encoded_len(version);
+        let room = 4 + 16 + self.client_id.len() + request.encoded_len(version);
         self.out.clear();
         self.out.resize(room, 0);
         let mut out = SliceWriter::new(self.out.get_mut(4..).unwrap_or_default());
@@ -531,7 +536,7 @@ impl Connection {
             match self.stream.read(chunk.get_mut(..wanted).unwrap_or_default()) {
                 Ok(0) => return Err(self.broke(&io::ErrorKind::UnexpectedEof.into())),
                 Ok(read) => self.reply.extend_from_slice(chunk.get(..read).unwrap_or_default()),
-                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+                Err(error) if is_idle(&error) => {
                     if interrupted.load(Ordering::Relaxed) {
                         return Err(Failure::Interrupted);
                     }
@@ -554,15 +559,18 @@ impl Connection {
     }
 
     fn broke(&self, error: &io::Error) -> Failure {
+        if let Some(failed) = error.get_ref().and_then(|inner| inner.downcast_ref::<TlsFailed>()) {
+            return Failure::Told(failed.0.clone());
+        }
         let why = match error.kind() {
             io::ErrorKind::UnexpectedEof => "the broker closed the connection".into(),
             io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => "the connection was reset".into(),
             _ => error.to_string(),
         };
-        let cure = if self.versions.is_empty() {
-            "; does another protocol live there, or TLS?"
-        } else {
-            ""
+        let cure = match (self.versions.is_empty(), self.stream.is_plain()) {
+            (true, true) => "; does another protocol live there, or TLS (security.protocol=SSL in --command-config)?",
+            (true, false) => "; does another protocol live there?",
+            (false, _) => "",
         };
         Failure::Broken(format!("{}: {why}{cure}", self.address))
     }
@@ -574,12 +582,15 @@ impl Connection {
     /// A frame whose length makes no sense: who speaks there?
     fn no_kafka(&self, prefix: u32) -> Failure {
         let who = match &prefix.to_be_bytes() {
-            [0x15, 3, ..] => "it speaks TLS, which this program does not yet",
+            [0x15, 3, ..] if self.stream.is_plain() => {
+                "it speaks TLS: set security.protocol=SSL and ssl.truststore.location in a file for --command-config"
+            }
             b"HTTP" => "it speaks HTTP",
             b"SSH-" => "it speaks SSH",
             _ => "what it sent is no Kafka frame",
         };
-        format!("{} is no plain Kafka listener: {who}", self.address).into()
+        let kind = if self.stream.is_plain() { "plain " } else { "" };
+        format!("{} is no {kind}Kafka listener: {who}", self.address).into()
     }
 }
 
@@ -616,16 +627,6 @@ fn host_port(host: &str, port: i32) -> String {
     }
 }
 
-/// The address with Kafka's port when it names none.
-fn with_port(address: &str) -> String {
-    let after_host = address.rsplit_once(']').map_or(address, |(_, rest)| rest);
-    if after_host.contains(':') {
-        address.into()
-    } else {
-        format!("{address}:9092")
-    }
-}
-
 /// What an error code means, with its name.
 pub fn words(error: ErrorCode) -> String {
     let message = error.message().trim_end_matches('.');
@@ -649,15 +650,7 @@ mod tests {
     use std::net::TcpListener;
 
     #[test]
-    fn addresses_get_kafkas_port() {
-        for (text, whole) in [
-            ("host", "host:9092"),
-            ("host:1", "host:1"),
-            ("[::1]", "[::1]:9092"),
-            ("[::1]:5", "[::1]:5"),
-        ] {
-            assert_eq!(with_port(text), whole);
-        }
+    fn an_ipv6_host_stands_in_brackets() {
         assert_eq!(host_port("::1", 7), "[::1]:7");
     }
 
@@ -669,7 +662,7 @@ mod tests {
     }
 
     fn ask(address: &str) -> String {
-        let mut client = Client::new(address, Arc::default()).unwrap();
+        let mut client = Client::new(Access::plain(address).unwrap(), Arc::default());
         told(client.metadata(None, false))
     }
 
@@ -705,12 +698,18 @@ mod tests {
         let address = says(&[0x15, 3, 3, 0, 2, 2, 80]);
         assert_eq!(
             ask(&address),
-            format!("{address} is no plain Kafka listener: it speaks TLS, which this program does not yet")
+            format!(
+                "{address} is no plain Kafka listener: it speaks TLS: set security.protocol=SSL and \
+                 ssl.truststore.location in a file for --command-config"
+            )
         );
         let address = says(b"");
         assert_eq!(
             ask(&address),
-            format!("{address}: the broker closed the connection; does another protocol live there, or TLS?")
+            format!(
+                "{address}: the broker closed the connection; does another protocol live there, or TLS \
+                 (security.protocol=SSL in --command-config)?"
+            )
         );
     }
 }

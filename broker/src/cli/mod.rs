@@ -2,6 +2,7 @@
 //!
 //! Standard output has data only; everything else goes to standard error. A reader that closes the pipe ends a command quietly.
 
+mod access;
 pub mod args;
 mod client;
 mod compress;
@@ -14,6 +15,8 @@ mod murmur2;
 mod offsets;
 mod produce;
 mod show;
+mod stream;
+mod tls_words;
 mod topics;
 
 use std::io::{self, Write};
@@ -23,6 +26,7 @@ use std::sync::atomic::AtomicBool;
 
 use clap::{CommandFactory as _, Parser as _};
 
+use access::Access;
 use args::{Cli, ClientArgs, Command};
 use client::Client;
 
@@ -138,17 +142,13 @@ fn run(
         Command::Produce(args) => produce::run(&args, &mut client(&args.client)?, out),
         Command::Consume(args) => {
             let interrupted = interrupts().map_err(|error| format!("signals: {error}"))?;
-            consume::run(
-                &args,
-                &mut Client::new(&args.client.bootstrap_server, interrupted)?,
-                out,
-            )
+            consume::run(&args, &mut Client::new(Access::of(&args.client)?, interrupted), out)
         }
     }
 }
 
 fn client(args: &ClientArgs) -> Result<Client, Failure> {
-    Client::new(&args.bootstrap_server, Arc::default())
+    Ok(Client::new(Access::of(args)?, Arc::default()))
 }
 
 /// Set by the first SIGINT or SIGTERM, so that a group member can commit and leave; the second one ends the process.

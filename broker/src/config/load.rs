@@ -6,14 +6,15 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use skerry_core::time::Millis;
 
 use super::keys::{self, KEYS, Key, Settings};
+use super::properties::{self, Property};
 use super::tls::{self, Remark, TlsConfig};
 use super::value::Password;
-use super::{Config, GroupConfig, Limits, Protocol, TopicDefaults, listeners, no_effect, properties};
+use super::{Config, GroupConfig, Limits, Protocol, TopicDefaults, listeners, no_effect};
 use crate::startup::Bytes;
 
 /// Everything that settings are read from, taken from the process by the caller.
@@ -128,30 +129,13 @@ pub fn load(inputs: &Inputs<'_>) -> Result<Loaded, Vec<String>> {
     for text in inputs.overrides {
         gathered.override_(text);
     }
+    let texts = gathered.texts();
     let Gathered {
         settings,
         mut problems,
         notices,
         idle,
     } = gathered;
-
-    for setting in &settings {
-        if let Some(text) = &setting.text
-            && !setting.key.accepts(text)
-        {
-            problems.push(Problem::of(
-                setting,
-                text,
-                &format!("allowed: {}", setting.key.allowed()),
-            ));
-        }
-    }
-    // A bad text is read as the default, so that what is wrong between other settings is said as well.
-    let readable = |s: &Setting| s.text.as_deref().filter(|text| s.key.accepts(text)).map(str::to_owned);
-    let texts: Vec<Option<String>> = settings
-        .iter()
-        .map(|s| readable(s).or_else(|| s.key.default.text().map(str::to_owned)))
-        .collect();
     let mut remarks = Vec::new();
     let config = Settings::read(texts.iter().take(KEYS.len()).map(Option::as_deref))
         .and_then(|values| assemble(inputs, settings, &texts, &values, &mut problems, &mut remarks));
@@ -165,21 +149,18 @@ pub fn load(inputs: &Inputs<'_>) -> Result<Loaded, Vec<String>> {
                 .collect(),
             config,
         }),
-        _ => {
-            problems.sort_by_key(|problem| problem.place);
-            Err(problems.into_iter().map(|problem| problem.text).collect())
-        }
+        _ => Err(Problem::sentences(problems)),
     }
 }
 
 /// Something wrong, and where, so that problems come in the order of the file.
-struct Problem {
+pub(super) struct Problem {
     place: (u8, usize),
     text: String,
 }
 
 impl Problem {
-    fn at(source: &Source, text: String) -> Self {
+    pub(super) fn at(source: &Source, text: String) -> Self {
         let place = match source {
             Source::File(_, line) => (0, *line),
             Source::Environment(_) => (1, 0),
@@ -192,6 +173,12 @@ impl Problem {
     /// Where, the key, the value, and what is wrong with it.
     fn of(setting: &Setting, text: &str, wrong: &str) -> Self {
         Self::at(&setting.source, sentence(setting, text, wrong))
+    }
+
+    /// Their sentences, in the order of what they are about.
+    pub(super) fn sentences(mut problems: Vec<Self>) -> Vec<String> {
+        problems.sort_by_key(|problem| problem.place);
+        problems.into_iter().map(|problem| problem.text).collect()
     }
 }
 
@@ -210,17 +197,17 @@ fn sentence(setting: &Setting, text: &str, what: &str) -> String {
 }
 
 /// The texts of all settings while they are read, and what was found on the way.
-struct Gathered {
+pub(super) struct Gathered {
     /// One for each of [`KEYS`], in that order; behind them those of single listeners.
-    settings: Vec<Setting>,
-    problems: Vec<Problem>,
-    notices: Vec<String>,
+    pub(super) settings: Vec<Setting>,
+    pub(super) problems: Vec<Problem>,
+    pub(super) notices: Vec<String>,
     /// Settings without effect: their reason, and where each was said.
     idle: BTreeMap<&'static str, Vec<String>>,
 }
 
 impl Gathered {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let settings = KEYS.iter().map(|key| Setting {
             key,
             listener: None,
@@ -244,16 +231,42 @@ impl Gathered {
     }
 
     fn file(&mut self, name: &str, text: &str) {
-        for entry in properties::parse(text) {
-            match entry {
-                Ok(entry) => self.set(&entry.key, &entry.value, Source::File(name.into(), entry.line)),
-                Err(bad) => {
+        for entry in self.entries(name, text) {
+            self.set(&entry.key, &entry.value, Source::File(name.into(), entry.line));
+        }
+    }
+
+    /// What a file says; entries that cannot be read are problems.
+    pub(super) fn entries(&mut self, name: &str, text: &str) -> Vec<Property> {
+        let read = properties::parse(text).into_iter().filter_map(|entry| {
+            entry
+                .map_err(|bad| {
                     let text = format!("{name}:{}: {}", bad.line, bad.reason);
                     self.problems
                         .push(Problem::at(&Source::File(name.into(), bad.line), text));
+                })
+                .ok()
+        });
+        read.collect()
+    }
+
+    /// The text of each setting. One that is not allowed is a problem, and read as the default, so that what is wrong between other settings
+    /// is said as well.
+    pub(super) fn texts(&mut self) -> Vec<Option<String>> {
+        let Self { settings, problems, .. } = self;
+        let read = settings.iter().map(|setting| {
+            let default = || setting.key.default.text().map(str::to_owned);
+            match &setting.text {
+                Some(text) if setting.key.accepts(text) => Some(text.clone()),
+                Some(text) => {
+                    let wrong = format!("allowed: {}", setting.key.allowed());
+                    problems.push(Problem::of(setting, text, &wrong));
+                    default()
                 }
+                None => default(),
             }
-        }
+        });
+        read.collect()
     }
 
     fn environment(&mut self, variables: &[(String, String)]) {
@@ -290,7 +303,7 @@ impl Gathered {
     }
 
     /// Takes one text; a later one goes before an earlier one.
-    fn set(&mut self, name: &str, text: &str, source: Source) {
+    pub(super) fn set(&mut self, name: &str, text: &str, source: Source) {
         if let Some(setting) = self.position(name).and_then(|at| self.settings.get_mut(at)) {
             if let (Source::File(file, first), Source::File(_, line)) = (&setting.source, &source) {
                 self.notices.push(format!(
@@ -383,10 +396,10 @@ fn listener_setting(variable: &str) -> Option<String> {
 const LISTENERS_WITHOUT_FILE: &str = "PLAINTEXT://127.0.0.1:9092,SSL://127.0.0.1:9093";
 
 /// Variables that begin as ours do but belong to the command line.
-const OURS: &[&str] = &["SKERRY_BOOTSTRAP_SERVER", "SKERRY_LOG_LEVEL"];
+const OURS: &[&str] = &["SKERRY_BOOTSTRAP_SERVER", "SKERRY_COMMAND_CONFIG", "SKERRY_LOG_LEVEL"];
 
 /// `; did you mean …?` for a name at most a few slips away.
-fn near<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
+pub(super) fn near<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
     let slips = |other: &&str| strsim::damerau_levenshtein(name, other);
     match known.min_by_key(slips) {
         Some(best) if slips(&best) <= 1 + name.len() / 8 => format!("; did you mean {best}?"),
@@ -492,29 +505,16 @@ fn assemble(
     {
         let own = ListenerSettings::of(&listener.name, &settings);
         let Some(values) = own.read(texts) else { continue };
-        let development = inputs.file.is_none();
-        let said = |remark: &Remark| {
-            let setting = own.setting(remark.key)?;
-            let text = if remark.part.is_empty() {
-                setting.text.as_deref().unwrap_or("")
-            } else {
-                &remark.part
-            };
-            Some((setting, sentence(setting, text, &remark.why)))
-        };
-        match tls::read(&values, development, &|key| {
-            own.setting(key).map_or_else(String::new, Setting::place)
-        }) {
+        let development = inputs
+            .file
+            .is_none()
+            .then(|| data_dir.as_deref().unwrap_or(Path::new("")));
+        match tls::read(&values, development, &|key| own.place(key)) {
             Ok((read, told)) => {
-                remarks.extend(told.iter().filter_map(said).map(|(_, sentence)| sentence));
+                remarks.extend(told.iter().filter_map(|remark| own.sentence(remark)));
                 listener.tls = Some(Box::new(read));
             }
-            Err(wrong) => problems.extend(
-                wrong
-                    .iter()
-                    .filter_map(said)
-                    .map(|(setting, sentence)| Problem::at(&setting.source, sentence)),
-            ),
+            Err(wrong) => problems.extend(wrong.iter().filter_map(|remark| own.problem(remark))),
         }
     }
     // What two listeners share is wrong, or told, once.
@@ -619,14 +619,15 @@ fn assemble(
 }
 
 /// The settings as one listener has them: its own go before those of all.
-struct ListenerSettings<'a> {
+pub(super) struct ListenerSettings<'a> {
     settings: &'a [Setting],
     /// For each of [`KEYS`], the place of the setting that counts.
     places: Vec<usize>,
 }
 
 impl<'a> ListenerSettings<'a> {
-    fn of(listener: &str, settings: &'a [Setting]) -> Self {
+    /// Those of the listener called so; where nobody has that name, those of all.
+    pub(super) fn of(listener: &str, settings: &'a [Setting]) -> Self {
         let own = |key: &Key| {
             settings.iter().position(|setting| {
                 let theirs = setting.listener.as_deref();
@@ -644,7 +645,27 @@ impl<'a> ListenerSettings<'a> {
         self.settings.get(*self.places.get(keys::position(key)?)?)
     }
 
-    fn read(&self, texts: &[Option<String>]) -> Option<Settings> {
+    /// Where a setting was said, and its name.
+    pub(super) fn place(&self, key: &str) -> String {
+        self.setting(key).map_or_else(String::new, Setting::place)
+    }
+
+    /// What is to be said of a setting.
+    pub(super) fn sentence(&self, remark: &Remark) -> Option<String> {
+        let setting = self.setting(remark.key)?;
+        let text = match remark.part.as_str() {
+            "" => setting.text.as_deref().unwrap_or(""),
+            part => part,
+        };
+        Some(sentence(setting, text, &remark.why))
+    }
+
+    /// The same of something wrong.
+    pub(super) fn problem(&self, remark: &Remark) -> Option<Problem> {
+        Some(Problem::at(&self.setting(remark.key)?.source, self.sentence(remark)?))
+    }
+
+    pub(super) fn read(&self, texts: &[Option<String>]) -> Option<Settings> {
         let text = |at: &usize| texts.get(*at).and_then(Option::as_deref);
         Settings::read(self.places.iter().map(text))
     }
@@ -1031,6 +1052,9 @@ mod tests {
             file: None,
             ..inputs("", &[], &overrides)
         };
-        assert_eq!(tls_of(&load(&bare).unwrap(), 0).keystore, tls::Keystore::Development);
+        assert_eq!(
+            tls_of(&load(&bare).unwrap(), 0).keystore,
+            tls::Keystore::Development("/state/skerry".into())
+        );
     }
 }

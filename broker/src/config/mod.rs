@@ -1,6 +1,7 @@
 //! What the broker is told at start: Kafka's `server.properties`, the environment and `--override`, made into one typed
 //! [`Config`].
 
+pub mod client;
 pub mod keys;
 mod listeners;
 mod load;
@@ -17,7 +18,7 @@ use std::path::PathBuf;
 use skerry_core::time::Millis;
 
 pub use load::{Inputs, Loaded, Setting, Source, load};
-pub use process::from_process;
+pub use process::{client_from_file, from_process};
 pub use tls::{ListenerTls, TlsConfig};
 pub use value::{
     CleanupPolicy, ClientAuth, CompressionType, Flush, IoUring, Password, Read, TimestampType, TlsProvider,

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, ToSocketAddrs, UdpSocket};
 use std::path::{Path, PathBuf};
 
+use super::client::ClientConfig;
 use super::{Config, Inputs, Loaded, load};
 
 /// Reads `file`, when one is named, the environment and `overrides` (`key=value`).
@@ -25,6 +26,14 @@ pub fn from_process(file: Option<&Path>, overrides: &[String]) -> Result<Loaded,
         ipv6: UdpSocket::bind("[::]:0").is_ok(),
         resolve: &resolve,
     })
+}
+
+/// Reads a tool's `client.properties`. Beside the result stands what is worth telling, one line each.
+///
+/// Errors: one line for each thing that is wrong.
+pub fn client_from_file(file: &Path) -> Result<(ClientConfig, Vec<String>), Vec<String>> {
+    let text = read(file).map_err(|problem| vec![problem])?;
+    super::client::read(&file.display().to_string(), &text)
 }
 
 impl Config {

@@ -1,6 +1,6 @@
 //! What TLS is set up with, listener by listener: the `ssl.` settings taken together.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use skerry_core::time::Millis;
 use skerry_tls::suite::{CipherSuite, Version};
@@ -29,8 +29,8 @@ pub struct ListenerTls {
 /// Where our keys and certificates come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Keystore {
-    /// Made for development, in the data directory.
-    Development,
+    /// Made for development, in this data directory.
+    Development(PathBuf),
     /// A file.
     File {
         /// The file.
@@ -76,6 +76,21 @@ pub struct StoreFile {
     pub place: String,
 }
 
+/// TLS of a client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientTls {
+    /// Our own key and certificates, for brokers that ask for them.
+    pub keystore: Option<Keystore>,
+    /// Whom we trust.
+    pub truststore: Truststore,
+    /// The versions that are spoken: at least one.
+    pub versions: Vec<Version>,
+    /// The suites that are spoken, the best first: at least one of those versions.
+    pub suites: Vec<CipherSuite>,
+    /// Whether a broker's certificate must bear the name that it is reached by.
+    pub checks_names: bool,
+}
+
 /// What TLS has in common on all listeners.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TlsConfig {
@@ -115,18 +130,27 @@ impl Remark {
     }
 }
 
-/// Takes the settings of one listener together. `place` says where a setting was said; `development` whether certificates are made when
-/// no settings name any.
+/// Takes the settings of one listener together. `place` says where a setting was said; `development` in which data directory certificates are
+/// made when no settings name any.
 ///
 /// Errors: everything that is wrong. Beside the result stands what is worth telling.
 pub fn read(
     s: &Settings,
-    development: bool,
+    development: Option<&Path>,
     place: &dyn Fn(&'static str) -> String,
 ) -> Result<(ListenerTls, Vec<Remark>), Vec<Remark>> {
     let mut wrong = Vec::new();
     let mut told = Vec::new();
-    let keystore = keystore(s, development, place, &mut wrong);
+    let keystore = match (keystore(s, place, &mut wrong), development) {
+        (None, Some(data_dir)) => Some(Keystore::Development(data_dir.into())),
+        (None, None) if wrong.is_empty() => {
+            let why = "a listener that speaks SSL needs a private key and a certificate: set this, or ssl.keystore.key and \
+                       ssl.keystore.certificate.chain";
+            wrong.push(Remark::new("ssl.keystore.location", "", why));
+            None
+        }
+        (named, _) => named,
+    };
     let truststore = truststore(s, place, &mut wrong);
     if s.ssl_client_auth != ClientAuth::None && truststore.is_none() {
         wrong.push(Remark::new(
@@ -160,12 +184,42 @@ pub fn read(
     }
 }
 
-fn keystore(
+/// Takes the settings of a client together; `checks_names` is its `ssl.endpoint.identification.algorithm`.
+///
+/// Errors: everything that is wrong. Beside the result stands what is worth telling.
+pub fn read_client(
     s: &Settings,
-    development: bool,
+    checks_names: bool,
     place: &dyn Fn(&'static str) -> String,
-    wrong: &mut Vec<Remark>,
-) -> Option<Keystore> {
+) -> Result<(ClientTls, Vec<Remark>), Vec<Remark>> {
+    let mut wrong = Vec::new();
+    let mut told = Vec::new();
+    let keystore = keystore(s, place, &mut wrong);
+    let truststore = truststore(s, place, &mut wrong);
+    if truststore.is_none() && wrong.is_empty() {
+        let why = "security.protocol=SSL needs the CAs that sign the brokers' certificates: set this, or ssl.truststore.certificates; \
+                   the system's own are usually in /etc/ssl/certs/ca-certificates.crt";
+        wrong.push(Remark::new("ssl.truststore.location", "", why));
+    }
+    let versions = versions(s, &mut wrong, &mut told);
+    let suites = suites(s, &versions, &mut wrong, &mut told);
+    match truststore {
+        Some(truststore) if wrong.is_empty() => Ok((
+            ClientTls {
+                keystore,
+                truststore,
+                versions,
+                suites,
+                checks_names,
+            },
+            told,
+        )),
+        _ => Err(wrong),
+    }
+}
+
+/// The keystore that is named, where one is.
+fn keystore(s: &Settings, place: &dyn Fn(&'static str) -> String, wrong: &mut Vec<Remark>) -> Option<Keystore> {
     let mut refuse = |key, part: &str, why: &str| {
         wrong.push(Remark::new(key, part, why));
         None
@@ -204,13 +258,7 @@ fn keystore(
             "",
             "a certificate without a private key: set ssl.keystore.key too",
         ),
-        (None, None, None) if development => Some(Keystore::Development),
-        (None, None, None) => refuse(
-            "ssl.keystore.location",
-            "",
-            "a listener that speaks SSL needs a private key and a certificate: set this, or ssl.keystore.key and \
-             ssl.keystore.certificate.chain",
-        ),
+        (None, None, None) => None,
     }
 }
 

@@ -150,7 +150,7 @@ impl fmt::Display for Mistake {
             Self::TooMany => write!(f, "it holds more than {KEYS_MAX} keys or {CERTIFICATES_MAX} certificates"),
             Self::KeystoreAsTruststore => f.write_str(
                 "it holds a private key and its certificate, and no trusted certificate: it is a keystore. \
-                 A truststore holds the certificates of the CAs that sign the clients' certificates",
+                 A truststore holds the certificates of the CAs that sign the other side's certificates",
             ),
             Self::TruststoreAsKeystore(1) => {
                 f.write_str("it holds a certificate and no private key: it is a truststore, not a keystore")
@@ -159,11 +159,11 @@ impl fmt::Display for Mistake {
                 f,
                 "it holds {count} certificates and no private key: it is a truststore, not a keystore"
             ),
-            Self::EmptyTruststore => f.write_str("it holds no certificate: no client certificate could be trusted"),
+            Self::EmptyTruststore => f.write_str("it holds no certificate: nobody's certificate could be trusted"),
             Self::EmptyKeystore => f.write_str("it holds neither a private key nor a certificate"),
             Self::KeyWithoutCertificate(name) => write!(
                 f,
-                "{name} has no certificate beside it: a server needs the key and its certificate chain"
+                "{name} has no certificate beside it: a keystore needs the key and its certificate chain"
             ),
             Self::CertificateWithoutKey => {
                 f.write_str("a certificate without a private key: set ssl.keystore.key too")

@@ -327,7 +327,7 @@ fn passwords_have_their_sentences() {
 #[test]
 fn what_is_missing_has_its_sentence() {
     let keystore = "it holds a private key and its certificate, and no trusted certificate: it is a keystore. \
-                    A truststore holds the certificates of the CAs that sign the clients' certificates";
+                    A truststore holds the certificates of the CAs that sign the other side's certificates";
     for (name, password) in [("java.jks", STORE), ("java.p12", STORE_ASCII), ("openssl.p12", STORE)] {
         assert_eq!(said(anchors(&fixture(name), Some(password))), keystore, "{name}");
     }
@@ -350,7 +350,7 @@ fn what_is_missing_has_its_sentence() {
     for (name, password) in [("java-empty.jks", STORE), ("java-empty.p12", STORE_ASCII)] {
         assert_eq!(
             said(anchors(&fixture(name), Some(password))),
-            "it holds no certificate: no client certificate could be trusted",
+            "it holds no certificate: nobody's certificate could be trusted",
             "{name}"
         );
         assert_eq!(
@@ -361,11 +361,11 @@ fn what_is_missing_has_its_sentence() {
     }
     assert_eq!(
         said(identities(&fixture("openssl-key-only.p12"), Some(STORE), None)),
-        "the private key alone has no certificate beside it: a server needs the key and its certificate chain"
+        "the private key alone has no certificate beside it: a keystore needs the key and its certificate chain"
     );
     assert_eq!(
         said(identities(&fixture("ec.key"), None, None)),
-        "the private key has no certificate beside it: a server needs the key and its certificate chain"
+        "the private key has no certificate beside it: a keystore needs the key and its certificate chain"
     );
     for certificate in ["rsa.pem", "p521.pem"] {
         assert_eq!(

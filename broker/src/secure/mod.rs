@@ -29,7 +29,7 @@ use skerry_tls::state::StateId;
 
 pub use handshakes::Handshakes;
 pub use settings::{Chosen, IDENTITIES_MAX, OwnIdentity, Settings, Trust};
-pub use tell::Counters;
+pub use tell::{Counters, What};
 
 use crate::handler::HostName;
 use crate::logging::RateLimited;

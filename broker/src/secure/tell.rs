@@ -196,22 +196,7 @@ impl fmt::Display for Failed<'_> {
             Some(_) => "TLS handshake failed",
             None => "TLS failed",
         };
-        write!(f, "{}: {what}: {}", self.peer, self.cause.id())?;
-        match self.cause {
-            Cause::OutOfSequence { state, met } => write!(f, " ({met} met, {} expected)", state.expects())?,
-            Cause::PeerAlert(alert) => write!(f, " {}", alert.name())?,
-            Cause::PeerAlertUnknown(number) => write!(f, " {number}")?,
-            Cause::PlaintextPeer(spoken) => write!(f, " ({spoken})")?,
-            Cause::NoCommonVersion(version) => match version_name(version) {
-                Some(name) => write!(f, " (at most {name})")?,
-                None => write!(f, " (at most {version:#06x})")?,
-            },
-            Cause::RecordVersion(version) => write!(f, " ({version:#06x})")?,
-            Cause::MissingExtension(n) | Cause::UnsupportedExtension(n) => write!(f, " (extension {n})")?,
-            Cause::Decode(kind) | Cause::IllegalParameter(kind) => write!(f, " ({})", Met::Handshake(kind))?,
-            _ => {}
-        }
-        write!(f, " in {}", self.state.name())?;
+        write!(f, "{}: {what}: {}", self.peer, What(self.cause, self.state))?;
         if let Some(alert) = self.alert {
             write!(f, "; alert {} sent", alert.name())?;
         }
@@ -229,6 +214,31 @@ impl fmt::Display for Failed<'_> {
         write!(f, "; trail=\"{steps}\"")?;
         // The offer is long, and last: a line has its end.
         offered(f, &notes.offered)
+    }
+}
+
+/// What ended a session, and in which state: the cause's identifier with what it carries.
+pub struct What(pub Cause, pub StateId);
+
+impl fmt::Display for What {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(cause, state) = self;
+        f.write_str(cause.id())?;
+        match *cause {
+            Cause::OutOfSequence { state, met } => write!(f, " ({met} met, {} expected)", state.expects())?,
+            Cause::PeerAlert(alert) => write!(f, " {}", alert.name())?,
+            Cause::PeerAlertUnknown(number) => write!(f, " {number}")?,
+            Cause::PlaintextPeer(spoken) => write!(f, " ({spoken})")?,
+            Cause::NoCommonVersion(version) => match version_name(version) {
+                Some(name) => write!(f, " (at most {name})")?,
+                None => write!(f, " (at most {version:#06x})")?,
+            },
+            Cause::RecordVersion(version) => write!(f, " ({version:#06x})")?,
+            Cause::MissingExtension(n) | Cause::UnsupportedExtension(n) => write!(f, " (extension {n})")?,
+            Cause::Decode(kind) | Cause::IllegalParameter(kind) => write!(f, " ({})", Met::Handshake(kind))?,
+            _ => {}
+        }
+        write!(f, " in {}", state.name())
     }
 }
 

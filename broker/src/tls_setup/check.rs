@@ -1,4 +1,4 @@
-//! What there is to say of the broker's own certificates: to operators as warnings, to metrics as facts.
+//! What there is to say of our own certificates: to operators as warnings, to metrics as facts.
 
 use core::fmt;
 use core::net::IpAddr;
@@ -57,23 +57,29 @@ pub fn host_of(listener: &Listener) -> Option<String> {
     }
 }
 
-/// What there is to say of a chain of the broker's own, whose clients are told `host`. The name is left out when there are `others` and one
+/// What there is to say of a chain of our own, used as `role`, by a broker whose clients are told `host`. The name is left out when there are `others` and one
 /// of them bears it.
-pub fn findings(chain: &[&[u8]], host: Option<&str>, others: &[OwnIdentity], now: Timestamp) -> Vec<Finding> {
+pub fn findings(
+    chain: &[&[u8]],
+    role: Role,
+    host: Option<&str>,
+    others: &[OwnIdentity],
+    now: Timestamp,
+) -> Vec<Finding> {
     let name = host.map(|host| match host.parse::<IpAddr>() {
         Ok(address) => ServerName::Ip(address),
         Err(_) => ServerName::Dns(host),
     });
     let names: Vec<ServerName<'_>> = name.into_iter().collect();
     let is_missing = |chain: &[&[u8]]| {
-        let found = check::chain(chain, Role::Server, &names, None, now);
+        let found = check::chain(chain, role, &names, None, now);
         found.iter().any(|finding| matches!(finding, Finding::NoName(_)))
     };
     let elsewhere = others.iter().any(|other| {
         let chain: Vec<&[u8]> = other.chain.iter().map(Vec::as_slice).collect();
         !is_missing(&chain)
     });
-    let mut found = check::chain(chain, Role::Server, &names, None, now);
+    let mut found = check::chain(chain, role, &names, None, now);
     found.retain(|finding| !(elsewhere && matches!(finding, Finding::NoName(_))));
     found
 }

@@ -1,10 +1,10 @@
-//! One listener's stores, from their files to keys that sign and anchors that are trusted.
+//! Stores, from their files to keys that sign and anchors that are trusted.
 
 use std::path::Path;
 use std::rc::Rc;
 
 use skerry_core::time::Timestamp;
-use skerry_tls::certificate::Verifier;
+use skerry_tls::certificate::{Role, Verifier as _};
 use skerry_tls::config::ClientAuth;
 use skerry_tls::crypto::{Provider, Random};
 use skerry_tls::suite::Group;
@@ -17,14 +17,14 @@ use crate::config::tls::{Keystore, ListenerTls, StoreFile, Truststore};
 use crate::keystore::{self, Anchors, Format, Found, Identity, Mistake};
 use crate::secure::{Chosen, IDENTITIES_MAX, OwnIdentity, Settings, Trust};
 
-/// Clients' chains that are remembered for each truststore, so that a device that comes back costs one signature.
+/// Chains that are remembered for each truststore, so that a device that comes back costs one signature.
 const CHAINS_REMEMBERED: usize = 256;
 
 /// The files that a listener's TLS is read from.
 pub fn files(tls: &ListenerTls) -> impl Iterator<Item = &Path> {
     let keystore = match &tls.keystore {
         Keystore::File { file, .. } => Some(file.path.as_path()),
-        Keystore::Inline { .. } | Keystore::Development => None,
+        Keystore::Inline { .. } | Keystore::Development(_) => None,
     };
     let truststore = match &tls.truststore {
         Some(Truststore::File(file)) => Some(file.path.as_path()),
@@ -46,10 +46,9 @@ pub fn is_other(old: &Settings, new: &Settings) -> bool {
     chains(old) != chains(new) || trust(old) != trust(new)
 }
 
-/// Loads listeners, one after the other.
+/// Loads what is named, one after the other.
 pub struct Loader<'a> {
     pub provider: &'a Rc<Chosen>,
-    pub data_dir: &'a Path,
     pub now: Timestamp,
     pub random: &'a mut dyn Random,
     pub notices: &'a mut Vec<String>,
@@ -58,30 +57,17 @@ pub struct Loader<'a> {
 impl Loader<'_> {
     /// Everything that one listener is set up with.
     pub fn listener(&mut self, wanted: &Wanted, tickets_sent: u8) -> Result<Loaded, Problem> {
-        let (place, mut found) = self.keystore(&wanted.tls.keystore)?;
-        if found.len() > IDENTITIES_MAX {
-            self.notices.push(format!(
-                "{place}: it holds {} private keys, of which the first {IDENTITIES_MAX} are used",
-                found.len()
-            ));
-            found.truncate(IDENTITIES_MAX);
-        }
-        let identities: Vec<OwnIdentity> = found
-            .into_iter()
-            .map(|identity| self.identity(&place, identity))
-            .collect::<Result<_, _>>()?;
-        let mut facts = Vec::new();
-        for identity in &identities {
+        let identities = self.own(
+            &wanted.tls.keystore,
+            IDENTITIES_MAX,
+            Role::Server,
+            wanted.host.as_deref(),
+        )?;
+        let facts = identities.iter().filter_map(|identity| {
             let chain: Vec<&[u8]> = identity.chain.iter().map(Vec::as_slice).collect();
-            for finding in check::findings(&chain, wanted.host.as_deref(), &identities, self.now) {
-                let sentence = format!("{place}: {finding}");
-                if finding.is_fatal() {
-                    return Err(Problem(sentence));
-                }
-                self.notices.push(sentence);
-            }
-            facts.extend(Facts::of(&chain));
-        }
+            Facts::of(&chain)
+        });
+        let facts = facts.collect();
         let verifier = match &wanted.tls.truststore {
             Some(truststore) => Some(self.truststore(truststore)?),
             None => None,
@@ -107,11 +93,49 @@ impl Loader<'_> {
         })
     }
 
+    /// The identities that are named, at most `count_max`, with what there is to say of their chains as `role`'s, for a broker that clients
+    /// know as `host`.
+    pub fn own(
+        &mut self,
+        keystore: &Keystore,
+        count_max: usize,
+        role: Role,
+        host: Option<&str>,
+    ) -> Result<Vec<OwnIdentity>, Problem> {
+        let (place, mut found) = self.keystore(keystore)?;
+        if found.len() > count_max {
+            let used = match count_max {
+                1 => "the first is used".to_owned(),
+                _ => format!("the first {count_max} are used"),
+            };
+            self.notices.push(format!(
+                "{place}: it holds {} private keys, of which {used}",
+                found.len()
+            ));
+            found.truncate(count_max);
+        }
+        let identities: Vec<OwnIdentity> = found
+            .into_iter()
+            .map(|identity| self.identity(&place, identity))
+            .collect::<Result<_, _>>()?;
+        for identity in &identities {
+            let chain: Vec<&[u8]> = identity.chain.iter().map(Vec::as_slice).collect();
+            for finding in check::findings(&chain, role, host, &identities, self.now) {
+                let sentence = format!("{place}: {finding}");
+                if finding.is_fatal() {
+                    return Err(Problem(sentence));
+                }
+                self.notices.push(sentence);
+            }
+        }
+        Ok(identities)
+    }
+
     /// The identities that are named, and how a sentence about them begins.
     fn keystore(&mut self, keystore: &Keystore) -> Result<(String, Vec<Identity>), Problem> {
         match keystore {
-            Keystore::Development => {
-                let made = Development::in_directory(self.data_dir, self.now, self.random, self.notices)?;
+            Keystore::Development(data_dir) => {
+                let made = Development::in_directory(data_dir, self.now, self.random, self.notices)?;
                 Ok((made.place(), vec![made.identity]))
             }
             Keystore::File { file, key_password } => {
@@ -131,7 +155,8 @@ impl Loader<'_> {
         }
     }
 
-    fn truststore(&mut self, truststore: &Truststore) -> Result<Box<Trust>, Problem> {
+    /// Whoever is trusted.
+    pub fn truststore(&mut self, truststore: &Truststore) -> Result<Box<Trust>, Problem> {
         let (place, Anchors(anchors)) = match truststore {
             Truststore::File(file) => (&file.place, self.file(file, keystore::anchors)?),
             Truststore::Inline { text, place } => {
@@ -155,7 +180,7 @@ impl Loader<'_> {
         }
         if store.anchor_count() == 0 {
             return Err(Problem(format!(
-                "{place}: none of its certificates can be used: no client certificate could be trusted"
+                "{place}: none of its certificates can be used: nobody's certificate could be trusted"
             )));
         }
         Ok(Box::new(Cached::new(store, CHAINS_REMEMBERED)))

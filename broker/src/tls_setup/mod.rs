@@ -8,19 +8,21 @@
 //! hundred on a small one. The broker's thread does nothing else meanwhile.
 
 mod check;
+mod client;
 mod develop;
 mod load;
 mod watch;
 
 use core::fmt;
-use std::path::PathBuf;
 use std::rc::Rc;
 
 use skerry_core::time::{Instant, Timestamp};
+use skerry_tls::certificate::Role;
 use skerry_tls::crypto::Random;
 use skerry_tls::crypto::either::Choice;
 
 pub use check::{ByChosen, Facts};
+pub use client::ClientSetup;
 pub use develop::Development;
 
 use crate::config::tls::ListenerTls;
@@ -36,7 +38,6 @@ type Read = (Vec<Option<Loaded>>, Vec<String>);
 pub struct TlsSetup {
     provider: Rc<Chosen>,
     tickets_sent: u8,
-    data_dir: PathBuf,
     wanted: Vec<Option<Wanted>>,
     loaded: Vec<Option<Loaded>>,
     watch: Watch,
@@ -111,7 +112,6 @@ impl TlsSetup {
         let mut setup = Self {
             provider: Rc::new(provider(config.tls.provider).map_err(|problem| vec![problem])?),
             tickets_sent: config.tls.tickets,
-            data_dir: config.data_dir.clone(),
             wanted: wanted.collect(),
             loaded: Vec::new(),
             watch: Watch::default(),
@@ -191,7 +191,7 @@ impl TlsSetup {
             let identities = &loaded.settings.identities;
             for identity in identities {
                 let chain: Vec<&[u8]> = identity.chain.iter().map(Vec::as_slice).collect();
-                let found = check::findings(&chain, wanted.host.as_deref(), identities, now);
+                let found = check::findings(&chain, Role::Server, wanted.host.as_deref(), identities, now);
                 notices.extend(
                     found
                         .iter()
@@ -217,7 +217,6 @@ impl TlsSetup {
             };
             let mut loader = load::Loader {
                 provider: &self.provider,
-                data_dir: &self.data_dir,
                 now,
                 random: &mut *random,
                 notices: &mut notices,

@@ -126,7 +126,8 @@ fn every_store_s_mistake_names_its_setting_and_file() {
     );
     let problems = directory.problems(&ssl(&p12, &format!("{trust}ssl.truststore.password={STORE}\n")));
     assert!(
-        problems[0].contains("ssl.truststore.location") && problems[0].ends_with("that sign the clients' certificates"),
+        problems[0].contains("ssl.truststore.location")
+            && problems[0].ends_with("that sign the other side's certificates"),
         "{problems:?}"
     );
     let key = fs::read_to_string(fixture("ec.key")).unwrap().replace('\n', " ");
