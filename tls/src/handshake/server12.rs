@@ -314,7 +314,7 @@ impl<P: Provider> AwaitClientCertificate<P> {
             None if config.client_auth == ClientAuth::Required => return Err(Cause::ClientCertificateMissing),
             None => None,
             Some(leaf) => {
-                let verifier = config.verifier.ok_or(Cause::Internal)?;
+                let verifier = config.verifier.ok_or(Cause::UnknownCa)?;
                 // The chain first: when it is refused, the certificate at fault is kept for the log.
                 let verified = turn.verify(verifier, chain.as_slice(), Role::Client, None)?;
                 let key = LeafKey::copy(verifier.public_key(leaf)?)?;

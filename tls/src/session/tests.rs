@@ -403,6 +403,29 @@ fn is_13(end: &End) -> bool {
 }
 
 /// The two ends of the simplest handshake of TLS 1.3, connected.
+/// Whoever has nobody to check certificates asks for none, in either version.
+#[test]
+fn without_a_verifier_no_certificate_is_asked_for() {
+    let key = ToyKey(KeyKind::P256);
+    let identity = |chain| Identity { chain, key: &key };
+    let (identities, device) = ([identity(Fixture::P256.chain)], identity(Fixture::DEVICE.chain));
+    let client = ClientConfig {
+        identity: Some(&device),
+        ..ClientConfig::new(verifier(), None)
+    };
+    for version in [Version::Tls13, Version::Tls12] {
+        let versions = &[version];
+        let server = ServerConfig {
+            versions,
+            client_auth: ClientAuth::Requested,
+            ..ServerConfig::new(&identities)
+        };
+        let mut two = Two::new(&client, &server);
+        two.connect();
+        assert!(two.server.session.peer().is_none(), "{version:?}");
+    }
+}
+
 fn connected(with: impl FnOnce(&mut Two<'_>)) {
     connected_by("TLSv1.3 full", with);
 }
