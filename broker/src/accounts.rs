@@ -81,12 +81,10 @@ pub struct Accounts {
 impl Accounts {
     /// The loop begins, with `cpu_ns` on the thread's clock.
     #[must_use]
-    pub const fn start(cpu_ns: u64, ticks: Ticks) -> Self {
-        let mut chores = [0; Chore::COUNT];
-        chores[Chore::Start as usize] = cpu_ns;
+    pub fn start(cpu_ns: u64, ticks: Ticks) -> Self {
         Self {
             connections: [0; Phase::COUNT],
-            chores,
+            chores: Chore::ALL.map(|chore| if chore == Chore::Start { cpu_ns } else { 0 }),
             cost: Cost::ZERO,
             laps_of: [0; Chore::COUNT],
             laps: Laps::start(ticks),

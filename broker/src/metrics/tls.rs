@@ -218,6 +218,8 @@ impl Tls {
     }
 
     fn certificates(&self, e: &mut DescriptorEncoder<'_>) -> Result<(), Error> {
+        /// Name, help, and which of its dates it is.
+        type Date = (&'static str, &'static str, fn(&Listener, &Facts) -> Timestamp);
         type Row<'a, const N: usize> = ([(&'static str, &'a str); N], f64);
         fn slices<'a, const N: usize>(rows: &'a [Row<'a, N>]) -> Vec<(&'a [(&'a str, &'a str)], f64)> {
             rows.iter().map(|(labels, value)| (labels.as_slice(), *value)).collect()
@@ -239,7 +241,7 @@ impl Tls {
             })
             .collect();
         gauge(e, "tls_certificate_info", "The certificates in use.", &slices(&info))?;
-        let dates: [(&str, &str, fn(&Listener, &Facts) -> Timestamp); 3] = [
+        let dates: [Date; 3] = [
             (
                 "tls_certificate_not_before_timestamp",
                 "Begin of the certificate's validity.",
