@@ -1,6 +1,6 @@
 # Everyday commands. Each installs first, or names, what this machine lacks for it (tests/setup.sh).
 
-.PHONY: run test unit sim interop check fuzz bench bench-broker
+.PHONY: run test unit sim interop check firmware fuzz bench bench-broker
 
 # Arguments of the broker, e.g. make run ARGS="server.properties --override num.partitions=4"
 ARGS ?=
@@ -38,6 +38,15 @@ check:
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
 	tests/thumb.sh
+
+# The example firmware: its size, and its records in a live broker, by an emulated Cortex-M4 in plain and over TLS.
+firmware:
+	tests/setup.sh run firmware
+	cargo fmt --manifest-path tests/firmware/Cargo.toml --all --check
+	cargo test --package skerry-core
+	cargo test --package skerry-core --features embedded-io,embedded-nal,defmt,bytes --doc --test client
+	cargo test --package skerry-tests --test device
+	tests/firmware.sh
 
 # libFuzzer works with a stable compiler once its instrumentation flags are let through.
 fuzz:

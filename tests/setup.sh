@@ -4,6 +4,7 @@
 #   tests/setup.sh run      to build and run the broker: Rust, a C compiler, cmake and libclang
 #   tests/setup.sh check    run, and rustfmt, clippy, what the firmware check needs
 #   tests/setup.sh test     run, and every client, TLS peer and scanner of the interop suite with its language
+#   tests/setup.sh firmware what the example firmware needs: its compiler, and an emulator
 #   tests/setup.sh fuzz     run, and cargo-fuzz
 #
 # For Debian and Ubuntu. Packages are installed when this runs as root or sudo asks for no password; otherwise the command is
@@ -86,10 +87,20 @@ check() {
         cargo fmt --version >/dev/null 2>&1 || lack "rustup component add rustfmt"
         cargo clippy --version >/dev/null 2>&1 || lack "rustup component add clippy"
     fi
-    # The firmware target: rustup's own where it is installed, else Debian's compiler with its library sources.
+    thumb
+}
+
+# The firmware target: rustup's own where it is installed, else Debian's compiler with its library sources.
+thumb() {
     if ! rustup target list --installed 2>/dev/null | grep -q thumbv7em-none-eabihf; then
         debian rustc-web rust-web-src
     fi
+}
+
+firmware() {
+    thumb
+    debian binutils
+    command -v qemu-system-arm >/dev/null || debian qemu-system-arm
 }
 
 fuzz() {
@@ -133,14 +144,14 @@ peers() {
 # One group's tools, and at the end whatever could not be had.
 for group in "${@:-run}"; do
     case $group in
-    run | check | fuzz) "$group" ;;
+    run | check | firmware | fuzz) "$group" ;;
     test)
         run
         clients
         peers
         ;;
     *)
-        say "setup.sh: no group named $group (run, check, test, fuzz)"
+        say "setup.sh: no group named $group (run, check, firmware, test, fuzz)"
         exit 2
         ;;
     esac

@@ -1,7 +1,7 @@
 //! TLS 1.3 (RFC 8446) and 1.2 (RFC 5246), server and client: record layer and handshake machines over exchangeable primitives.
 //!
 //! Sans-IO and `no_std`: the caller lends buffers and passes time, ticks and randomness in; nothing here has seen a socket. Without
-//! features the crate is the engine alone, and the caller brings a [`crypto::Provider`] and a [`certificate::Verifier`].
+//! features the crate is the client of TLS 1.3 alone, and the caller brings a [`crypto::Provider`] and a [`certificate::Verifier`].
 #![no_std]
 #![deny(unsafe_code)]
 #![cfg_attr(
@@ -23,6 +23,7 @@ pub mod handshake;
 pub mod message;
 pub mod meter;
 pub mod notes;
+pub mod pinned;
 pub mod record;
 pub mod saved;
 pub mod session;
@@ -31,4 +32,5 @@ pub mod suite;
 #[cfg(any(feature = "testing", test))]
 pub mod testing;
 pub mod trail;
+pub mod transport;
 pub mod x509;

@@ -15,7 +15,7 @@ use crate::alert::Alert;
 use crate::cause::{Cause, Met};
 use crate::certificate::Verified;
 use crate::crypto::Provider;
-use crate::handshake::{Agreed, Arrivals, AwaitClientHello, Flight, State, Turn, client13, seal_alert};
+use crate::handshake::{Agreed, Arrivals, Flight, State, Turn, client13, seal_alert};
 use crate::meter::{Meter, Phase};
 use crate::record::{ContentType, ReadHalf, WriteHalf};
 use crate::state::StateId;
@@ -44,9 +44,13 @@ pub struct Session<P: Provider> {
 
 impl<P: Provider> Session<P> {
     /// A server's side of a new connection.
+    #[cfg(feature = "server")]
     #[must_use]
     pub fn server() -> Self {
-        Self::at(State::AwaitClientHello(AwaitClientHello), WriteHalf::plain())
+        Self::at(
+            State::AwaitClientHello(crate::handshake::AwaitClientHello),
+            WriteHalf::plain(),
+        )
     }
 
     /// A client's side of a new connection: its hello is in `cx.out`.

@@ -90,8 +90,8 @@ struct Digests {
     after_finished: Vec<Secret>,
 }
 
-fn digests(trace: &Trace<'_>) -> Digests {
-    let mut transcript = Transcript::<Fast>::start(&Fast, HASH).unwrap();
+fn digests<P: Provider>(provider: &P, trace: &Trace<'_>) -> Digests {
+    let mut transcript = Transcript::<P>::start(provider, HASH).unwrap();
     let mut digests = Digests {
         server_hello: Secret::EMPTY,
         before_finished: Vec::new(),
@@ -100,7 +100,7 @@ fn digests(trace: &Trace<'_>) -> Digests {
     for raw in trace.messages() {
         match raw[0] {
             2 if matches!(ServerHelloOrRetry::decode(&raw[4..]), Ok(ServerHelloOrRetry::Retry(_))) => {
-                transcript.replace_by_message_hash(&Fast).unwrap();
+                transcript.replace_by_message_hash(provider).unwrap();
                 transcript.add(raw);
             }
             2 => {
@@ -118,7 +118,7 @@ fn digests(trace: &Trace<'_>) -> Digests {
     digests
 }
 
-fn key_exchange(trace: &Trace<'_>) -> Secret {
+fn key_exchange<P: Provider>(provider: &P, trace: &Trace<'_>) -> Secret {
     let hello = *trace.of(1).last().unwrap();
     let hello = ClientHello::decode(&hello[4..]).unwrap();
     let answer = *trace.of(2).last().unwrap();
@@ -133,8 +133,10 @@ fn key_exchange(trace: &Trace<'_>) -> Secret {
     let client_private = trace
         .find("client_private_again")
         .unwrap_or(trace.value("client_private"));
-    let server = Fast.exchange(group, &mut Known(trace.value("server_private"))).unwrap();
-    let client = Fast.exchange(group, &mut Known(client_private)).unwrap();
+    let server = provider
+        .exchange(group, &mut Known(trace.value("server_private")))
+        .unwrap();
+    let client = provider.exchange(group, &mut Known(client_private)).unwrap();
     assert_eq!(server.share().bytes(), share.share, "{}", trace.name);
     assert_eq!(client.share().bytes(), client_share, "{}", trace.name);
     let shared = server.agree(client_share).unwrap();
@@ -144,25 +146,31 @@ fn key_exchange(trace: &Trace<'_>) -> Secret {
 
 #[test]
 fn every_handshake_of_the_rfc() {
+    replay(&Fast);
+    #[cfg(feature = "rustcrypto-x25519")]
+    replay(&skerry_tls::crypto::rustcrypto::RustCrypto);
+}
+
+fn replay<P: Provider>(provider: &P) {
     let traces = traces(include_str!("vectors/rfc8448.txt"));
     assert_eq!(traces.len(), 5);
     let mut psk = None;
     for trace in &traces {
-        let shared = key_exchange(trace);
+        let shared = key_exchange(provider, trace);
         trace.is("shared", &shared);
-        let digests = digests(trace);
+        let digests = digests(provider, trace);
         let early = match trace.find("psk") {
             Some(known) => {
                 assert_eq!(psk.as_deref(), Some(known), "it is the last ticket's");
-                let early = Early::resumption(&Fast, HASH, &Secret::copy(known).unwrap()).unwrap();
-                binder(trace, &early);
+                let early = Early::resumption(provider, HASH, &Secret::copy(known).unwrap()).unwrap();
+                binder(provider, trace, &early);
                 early
             }
-            None => Early::fresh(&Fast, HASH).unwrap(),
+            None => Early::fresh(provider, HASH).unwrap(),
         };
-        let schedule = early.handshake(&Fast, &shared).unwrap();
-        let client = schedule.client_traffic(&Fast, &digests.server_hello).unwrap();
-        let server = schedule.server_traffic(&Fast, &digests.server_hello).unwrap();
+        let schedule = early.handshake(provider, &shared).unwrap();
+        let client = schedule.client_traffic(provider, &digests.server_hello).unwrap();
+        let server = schedule.server_traffic(provider, &digests.server_hello).unwrap();
         trace.is("client_handshake", &client);
         trace.is("server_handshake", &server);
         let [before_server, before_client] = &digests.before_finished[..] else {
@@ -171,28 +179,28 @@ fn every_handshake_of_the_rfc() {
         let [after_server, after_client] = &digests.after_finished[..] else {
             panic!()
         };
-        let server_data = finished(&Fast, HASH, &server, before_server).unwrap();
-        let client_data = finished(&Fast, HASH, &client, before_client).unwrap();
+        let server_data = finished(provider, HASH, &server, before_server).unwrap();
+        let client_data = finished(provider, HASH, &client, before_client).unwrap();
         trace.is("server_verify_data", &server_data);
         trace.is("client_verify_data", &client_data);
         for (raw, data) in trace.of(20).into_iter().zip([&server_data, &client_data]) {
             assert!(data.is(Finished::decode(&raw[4..], HASH.bytes()).unwrap().verify_data));
         }
-        let master = schedule.master(&Fast).unwrap();
+        let master = schedule.master(provider).unwrap();
         trace.is(
             "client_application",
-            &master.client_traffic(&Fast, after_server).unwrap(),
+            &master.client_traffic(provider, after_server).unwrap(),
         );
         trace.is(
             "server_application",
-            &master.server_traffic(&Fast, after_server).unwrap(),
+            &master.server_traffic(provider, after_server).unwrap(),
         );
-        trace.is("exporter", &master.exporter(&Fast, after_server).unwrap());
-        let resumption = master.resumption(&Fast, after_client).unwrap();
+        trace.is("exporter", &master.exporter(provider, after_server).unwrap());
+        let resumption = master.resumption(provider, after_client).unwrap();
         trace.is("resumption", &resumption);
         if let Some(ticket) = trace.find("ticket") {
             let ticket = NewSessionTicket13::decode(&ticket[4..]).unwrap();
-            let next = resumption_psk(&Fast, HASH, &resumption, ticket.nonce).unwrap();
+            let next = resumption_psk(provider, HASH, &resumption, ticket.nonce).unwrap();
             trace.is("next_psk", &next);
             psk = Some(next.bytes().to_vec());
         }
@@ -211,29 +219,29 @@ fn every_handshake_of_the_rfc() {
             "client_application",
             "server_application",
         ] {
-            records(trace, secret);
+            records(provider, trace, secret);
         }
     }
     assert!(psk.is_some());
 }
 
 /// The binder of a hello, over the hello without it.
-fn binder(trace: &Trace<'_>, early: &Early) {
+fn binder<P: Provider>(provider: &P, trace: &Trace<'_>, early: &Early) {
     let whole = trace.of(1)[0];
     let offered = ClientHello::decode(&whole[4..]).unwrap().pre_shared_key.unwrap();
     let truncated = &whole[..whole.len() - offered.binders_bytes()];
     assert_eq!(truncated, trace.value("truncated"));
-    let mut transcript = Transcript::<Fast>::start(&Fast, HASH).unwrap();
+    let mut transcript = Transcript::<P>::start(provider, HASH).unwrap();
     transcript.add(truncated);
-    let binder = early.binder(&Fast, &transcript.digest()).unwrap();
+    let binder = early.binder(provider, &transcript.digest()).unwrap();
     trace.is("binder", &binder);
     assert!(binder.is(offered.binders().next().unwrap()));
 }
 
 /// Every record under one secret opens, in order.
-fn records(trace: &Trace<'_>, secret: &str) {
-    let mut half = ReadHalf::plain();
-    half.install(traffic_keys(&Fast, SUITE, &Secret::copy(trace.value(secret)).unwrap()).unwrap());
+fn records<P: Provider>(provider: &P, trace: &Trace<'_>, secret: &str) {
+    let mut half = ReadHalf::<P>::plain();
+    half.install(traffic_keys(provider, SUITE, &Secret::copy(trace.value(secret)).unwrap()).unwrap());
     let mut count = 0;
     for item in trace.all(&format!("record:{secret}")) {
         let [record, content] = item else { panic!() };

@@ -1,6 +1,7 @@
 //! The primitives that the engine is built over, behind one trait.
 //!
-//! A [`Provider`] is chosen at start. `mbedtls` is complete by itself; `fast` is aws-lc-rs. Firmware brings its own.
+//! A [`Provider`] is chosen at start. `mbedtls` is complete by itself; `fast` is aws-lc-rs; `rustcrypto` is for
+//! devices that are clients. Firmware may bring its own.
 
 #[cfg(feature = "arena")]
 pub mod arena;
@@ -11,7 +12,9 @@ pub mod fast;
 pub(crate) mod ffi;
 #[cfg(feature = "mbedtls")]
 pub mod mbedtls;
-#[cfg(any(feature = "fast", feature = "mbedtls"))]
+#[cfg(feature = "rustcrypto")]
+pub mod rustcrypto;
+#[cfg(any(feature = "fast", feature = "mbedtls", feature = "rustcrypto"))]
 mod spki;
 #[cfg(feature = "system-random")]
 pub mod system;

@@ -3,6 +3,7 @@
 use super::client_hello::{Opening, Retry, offers, offers_suite, told_name};
 use super::connected::Connected;
 use super::key_schedule::{self, Early, Master};
+use super::machine::TLS12;
 use super::proof::{self, LeafKey};
 use super::{Input, Message, State, Transcript, Turn, client12};
 use crate::cause::Cause;
@@ -24,11 +25,23 @@ use crate::suite::{CipherSuite, Group, SignatureScheme, Version};
 /// Errors: what the provider says; a configuration that offers nothing.
 pub fn start<P: Provider>(turn: &mut Turn<'_, P>) -> Result<State<P>, Cause> {
     let mut opening = Opening::draw(turn)?;
-    // Which hash it will be, the answer tells.
-    let mut transcript = Transcript::start_both(turn.provider, HashAlgorithm::Sha256)?;
+    let mut transcript = transcript(turn)?;
     opening.write(turn, &mut transcript, None)?;
     turn.flight.seal_first_hello()?;
     Ok(State::AwaitServerHello(AwaitServerHello { opening, transcript }))
+}
+
+/// The hash of the suites that are offered. With suites of both, which one it will be the answer tells; and TLS 1.2 may want our proof
+/// in the other.
+fn transcript<P: Provider>(turn: &Turn<'_, P>) -> Result<Transcript<P>, Cause> {
+    let (config, provider) = (turn.client()?, turn.provider);
+    let offers_hash = |hash| config.suites.iter().any(|suite| suite.hash() == hash);
+    let proves_12 = config.identity.is_some() && offers(config, Version::Tls12);
+    match (offers_hash(HashAlgorithm::Sha256), offers_hash(HashAlgorithm::Sha384)) {
+        (true, false) if !proves_12 => Transcript::start(provider, HashAlgorithm::Sha256),
+        (false, true) if !proves_12 => Transcript::start(provider, HashAlgorithm::Sha384),
+        _ => Transcript::start_both(provider, HashAlgorithm::Sha256),
+    }
 }
 
 const ILLEGAL_HELLO: Cause = Cause::IllegalParameter(HandshakeType::ServerHello.wire());
@@ -52,7 +65,7 @@ impl<P: Provider> AwaitServerHello<P> {
         };
         let config = turn.client()?;
         match hello.supported_version {
-            None if hello.legacy_version == Version::Tls12.wire() && offers(config, Version::Tls12) => {
+            None if TLS12 && hello.legacy_version == Version::Tls12.wire() && offers(config, Version::Tls12) => {
                 client12::begin(turn, self.opening, self.transcript, &hello, message)
             }
             None => Err(Cause::NoCommonVersion(hello.legacy_version)),

@@ -7,6 +7,11 @@ use crate::cause::Cause;
 use crate::crypto::Provider;
 use crate::state::StateId;
 
+/// Whether the server's states are in this build. Without them nothing leads to their code, and the linker drops it.
+const SERVER: bool = cfg!(feature = "server");
+/// Whether those of TLS 1.2 are.
+pub(super) const TLS12: bool = cfg!(feature = "tls12");
+
 /// Where a handshake stands, with all that it carries there.
 #[allow(
     clippy::large_enum_variant,
@@ -120,16 +125,16 @@ impl<P: Provider> State<P> {
     /// What comes next, and where that leads.
     pub(crate) fn on(self, turn: &mut Turn<'_, P>, input: Input<'_>) -> Result<Self, Cause> {
         match self {
-            Self::AwaitClientHello(state) => state.on(turn, input),
-            Self::AwaitSecondClientHello(state) => state.on(turn, input),
-            Self::AwaitClientCertificate(state) => state.on(turn, input),
-            Self::AwaitClientCertificateVerify(state) => state.on(turn, input),
-            Self::AwaitClientFinished(state) => state.on(turn, input),
-            Self::AwaitClientCertificate12(state) => state.on(turn, input),
-            Self::AwaitClientKeyExchange(state) => state.on(turn, input),
-            Self::AwaitClientCertificateVerify12(state) => state.on(turn, input),
-            Self::AwaitClientChangeCipherSpec(state) => state.on(turn, input),
-            Self::AwaitClientFinished12(state) => state.on(turn, input),
+            Self::AwaitClientHello(state) if SERVER => state.on(turn, input),
+            Self::AwaitSecondClientHello(state) if SERVER => state.on(turn, input),
+            Self::AwaitClientCertificate(state) if SERVER => state.on(turn, input),
+            Self::AwaitClientCertificateVerify(state) if SERVER => state.on(turn, input),
+            Self::AwaitClientFinished(state) if SERVER => state.on(turn, input),
+            Self::AwaitClientCertificate12(state) if SERVER && TLS12 => state.on(turn, input),
+            Self::AwaitClientKeyExchange(state) if SERVER && TLS12 => state.on(turn, input),
+            Self::AwaitClientCertificateVerify12(state) if SERVER && TLS12 => state.on(turn, input),
+            Self::AwaitClientChangeCipherSpec(state) if SERVER && TLS12 => state.on(turn, input),
+            Self::AwaitClientFinished12(state) if SERVER && TLS12 => state.on(turn, input),
             Self::AwaitServerHello(state) => state.on(turn, input),
             Self::AwaitServerHelloAfterRetry(state) => state.on(turn, input),
             Self::AwaitEncryptedExtensions(state) => state.on(turn, input),
@@ -137,14 +142,16 @@ impl<P: Provider> State<P> {
             Self::AwaitServerCertificate(state) => state.on(turn, input),
             Self::AwaitServerCertificateVerify(state) => state.on(turn, input),
             Self::AwaitServerFinished(state) => state.on(turn, input),
-            Self::AwaitServerCertificate12(state) => state.on(turn, input),
-            Self::AwaitServerKeyExchange(state) => state.on(turn, input),
-            Self::AwaitServerHelloDone(state) => state.on(turn, input),
-            Self::AwaitNewSessionTicket(state) => state.on(turn, input),
-            Self::AwaitServerChangeCipherSpec(state) => state.on(turn, input),
-            Self::AwaitServerFinished12(state) => state.on(turn, input),
+            Self::AwaitServerCertificate12(state) if TLS12 => state.on(turn, input),
+            Self::AwaitServerKeyExchange(state) if TLS12 => state.on(turn, input),
+            Self::AwaitServerHelloDone(state) if TLS12 => state.on(turn, input),
+            Self::AwaitNewSessionTicket(state) if TLS12 => state.on(turn, input),
+            Self::AwaitServerChangeCipherSpec(state) if TLS12 => state.on(turn, input),
+            Self::AwaitServerFinished12(state) if TLS12 => state.on(turn, input),
             Self::Connected(state) => state.on(turn, input),
             Self::Failed(cause) => Err(cause),
+            // No session begins in a role or agrees on a version that was left out.
+            _ => Err(Cause::Internal),
         }
     }
 }
