@@ -92,13 +92,18 @@ impl Rig {
 
     /// The peer was closed on, without an answer, and one line says why.
     fn is_closed(&self, client: &mut Client, cause: &str) {
+        self.is_closed_with(client, &[], cause);
+    }
+
+    /// The same, after this answer.
+    fn is_closed_with(&self, client: &mut Client, answer: &[u8], cause: &str) {
         let mut answered = Vec::new();
         match client.stream().read_to_end(&mut answered) {
             Ok(_) => {}
             Err(e) if e.kind() == ErrorKind::ConnectionReset => {}
             Err(e) => panic!("{cause}: {e}"),
         }
-        assert!(answered.is_empty(), "{cause}: answered with {answered:02x?}");
+        assert_eq!(answered, answer, "{cause}");
         let peer = client.stream().local_addr().expect("its address");
         let line = self.skerry.wait_for_line(&format!("{peer}: closed: "));
         assert!(line.contains(cause), "not for {cause:?}: {line}");
@@ -226,7 +231,12 @@ fn garbage_is_closed_on() {
         &[0xa5; 400],
     ]
     .concat();
-    rig.refuses(&hello, false, "not a Kafka request but TLS, which ");
+    let mut client = rig.connect();
+    client.stream().write_all(&hello).expect("sent");
+    // A fatal alert, handshake_failure.
+    let alert = [21, 3, 1, 0, 2, 2, 40];
+    rig.is_closed_with(&mut client, &alert, "TLS on a listener without it: tls_on_plaintext; ");
+    drop(client);
     rig.refuses(b"\n\n\n\n\n\n\n\n", false, "not a Kafka request: ");
     let mut rng = Rng::new(0x6261_6469);
     for _ in 0..12 {
