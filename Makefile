@@ -1,6 +1,6 @@
 # Everyday commands. Each installs first, or names, what this machine lacks for it (tests/setup.sh).
 
-.PHONY: run test unit sim interop check firmware fuzz bench bench-broker
+.PHONY: run test unit sim interop check firmware fuzz bench bench-baseline bench-broker guard guard-baseline
 
 # Arguments of the broker, e.g. make run ARGS="server.properties --override num.partitions=4"
 ARGS ?=
@@ -56,9 +56,30 @@ fuzz:
 	        -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=1024 || exit 1; \
 	done
 
+# Benchmarks layer by layer: make bench NAME=record/seal for those whose name contains it.
+BENCH_ARGS ?= --warm-up-time 0.3 --measurement-time 1
+
 bench:
 	tests/setup.sh run
-	cargo bench --package skerry-bench
+	cargo bench --package skerry-bench -- $(BENCH_ARGS) $(NAME)
+
+# All of them anew, as bench/baseline/layers. A quarter of an hour.
+bench-baseline:
+	rm -rf target/criterion
+	$(MAKE) bench NAME=
+	cargo run --package skerry-bench -- medians --command "make bench-baseline" --save bench/baseline/layers
+
+# Instructions of the hot paths against bench/baseline/instructions.md, which depend on no other load of the machine.
+guard:
+	tests/setup.sh guard
+	cargo bench --package skerry-guard --bench hot_paths
+
+# Takes what they are now for what they may be.
+guard-baseline:
+	tests/setup.sh guard
+	SKERRY_GUARD_MEASURE=1 cargo bench --package skerry-guard --bench hot_paths -- --output-format=json > target/guard.json
+	cargo run --package skerry-guard --example baseline < target/guard.json > target/guard.md
+	mv target/guard.md bench/baseline/instructions.md
 
 # The README's figures. Some ten minutes; take them on a machine that does nothing else.
 bench-broker:

@@ -6,6 +6,7 @@
 #   tests/setup.sh test     run, and every client, TLS peer and scanner of the interop suite with its language
 #   tests/setup.sh firmware what the example firmware needs: its compiler, and an emulator
 #   tests/setup.sh fuzz     run, and cargo-fuzz
+#   tests/setup.sh guard    run, and valgrind with gungraun's runner
 #
 # For Debian and Ubuntu. Packages are installed when this runs as root or sudo asks for no password; otherwise the command is
 # printed. It may be run again at any time: what is there is left alone.
@@ -14,6 +15,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 RUST_MIN=1.88
 CARGO_FUZZ=0.13.1
+# As in bench/guard/Cargo.toml.
+GUNGRAUN=0.20.0
 
 missing=()
 say() { printf '%s\n' "$*" >&2; }
@@ -112,6 +115,16 @@ fuzz() {
     fi
 }
 
+guard() {
+    run
+    # Its counts need the symbols of the C library on some architectures.
+    command -v valgrind >/dev/null || debian valgrind libc6-dbg
+    if ! gungraun-runner --version 2>/dev/null | grep -qF "$GUNGRAUN"; then
+        say "setup: installing gungraun-runner $GUNGRAUN"
+        cargo install --quiet --locked "gungraun-runner@$GUNGRAUN" || lack "cargo install --locked gungraun-runner@$GUNGRAUN"
+    fi
+}
+
 clients() {
     debian make g++ pkg-config kcat libssl-dev zlib1g-dev libzstd-dev
     python3 -c 'import venv, ensurepip' 2>/dev/null || debian python3 python3-venv
@@ -144,14 +157,14 @@ peers() {
 # One group's tools, and at the end whatever could not be had.
 for group in "${@:-run}"; do
     case $group in
-    run | check | firmware | fuzz) "$group" ;;
+    run | check | firmware | fuzz | guard) "$group" ;;
     test)
         run
         clients
         peers
         ;;
     *)
-        say "setup.sh: no group named $group (run, check, firmware, test, fuzz)"
+        say "setup.sh: no group named $group (run, check, firmware, test, fuzz, guard)"
         exit 2
         ;;
     esac

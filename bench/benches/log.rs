@@ -5,12 +5,10 @@ use std::time::Duration;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use skerry_bench::broker::SHAPES;
-use skerry_broker::config::{Config, Flush, Read};
-use skerry_broker::crc::CRC32C;
+use skerry_bench::log::one_log;
 use skerry_broker::ids::PartitionIx;
-use skerry_broker::log::{AppendParams, LogLimits, LogPolicy, LogSettings, Logs};
+use skerry_broker::log::{AppendParams, Logs};
 use skerry_core::record::Batch;
-use skerry_core::time::{Millis, Timestamp};
 use skerry_net::host::Clock;
 use skerry_net::linux::{LinuxConfig, LinuxHost, Ring};
 
@@ -36,33 +34,7 @@ impl Rig {
             sync_delay: Duration::ZERO,
         })
         .expect("a host");
-        let config = Config::with(&directory, &[]).expect("the defaults are good");
-        let limits = LogLimits {
-            partitions: 1,
-            segments: 64,
-            open_files: 8,
-            producers: 1,
-        };
-        let policy = LogPolicy {
-            flush: Flush::Never,
-            read: Read::Written,
-            flush_interval: Millis(1000),
-            checkpoint_bytes: config.checkpoint_bytes,
-            clock_floor: Timestamp(0),
-            crc: CRC32C,
-        };
-        let settings = LogSettings {
-            segment_bytes: 64 << 20,
-            segment_ms: i64::MAX,
-            index_interval_bytes: config.topic.index_interval_bytes,
-            retention_ms: -1,
-            // Old segments go, so that a long run fits the disk.
-            retention_bytes: 256 << 20,
-            timestamp_type: config.topic.timestamp_type,
-            cleanup_policy: config.topic.cleanup_policy,
-        };
-        let mut logs = Logs::new(limits, policy);
-        let ix = logs.create(&mut host, "bench", 0, &settings).expect("a log");
+        let (logs, ix) = one_log(&mut host);
         Self {
             host,
             logs,
@@ -104,6 +76,7 @@ fn append(c: &mut Criterion) {
 }
 
 fn read(c: &mut Criterion) {
+    let mut group = c.benchmark_group("log/read");
     let bytes = SHAPES[1].batch().bytes;
     let batch = Batch::only(&bytes).expect("one batch");
     let mut rig = Rig::new();
@@ -111,15 +84,20 @@ fn read(c: &mut Criterion) {
         rig.append(&batch);
     }
     let end = rig.logs.ends(rig.ix).written;
-    let mut offset = 0;
-    c.bench_function("log/read/1MiB", |b| {
-        b.iter(|| {
-            let range = rig.logs.read(&mut rig.host, rig.ix, offset, 1 << 20, true);
-            let range = range.expect("a read").expect("records");
-            rig.logs.release(&mut rig.host, range);
-            offset = (offset + 7919) % end;
+    // Finding the records of a fetch: they are sent from the file.
+    for (name, bytes) in [("16KiB", 16 << 10), ("1MiB", 1 << 20)] {
+        let mut offset = 0;
+        group.throughput(Throughput::Bytes(u64::from(bytes)));
+        group.bench_function(name, |b| {
+            b.iter(|| {
+                let range = rig.logs.read(&mut rig.host, rig.ix, offset, bytes, true);
+                let range = range.expect("a read").expect("records");
+                rig.logs.release(&mut rig.host, range);
+                offset = (offset + 7919) % end;
+            });
         });
-    });
+    }
+    group.finish();
 }
 
 criterion_group! {

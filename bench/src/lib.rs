@@ -4,9 +4,12 @@
 pub mod broker;
 pub mod footprint;
 pub mod handshake;
+pub mod log;
 pub mod machine;
+pub mod medians;
 pub mod memory;
 pub mod process;
+pub mod progress;
 pub mod report;
 pub mod server;
 pub mod storm;

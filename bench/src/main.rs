@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use skerry_bench::{broker, footprint, handshake, storm};
+use skerry_bench::{broker, footprint, handshake, medians, storm};
 
 /// Measures brokers of Kafka's protocol.
 #[derive(Parser)]
@@ -22,6 +22,8 @@ enum What {
     Broker(broker::Args),
     /// What a TLS handshake costs a server: ours, rustls, OpenSSL, mbedtls.
     Handshake(handshake::Args),
+    /// What `make bench` measured last, layer by layer.
+    Medians(medians::Args),
     /// A server for `handshake`.
     #[command(hide = true)]
     ServeHandshakes(handshake::ServeArgs),
@@ -37,6 +39,7 @@ fn main() -> ExitCode {
         What::Footprint(args) => footprint::run(&args),
         What::Broker(args) => broker::run(&args),
         What::Handshake(args) => handshake::run(&args),
+        What::Medians(args) => medians::run(&args),
         What::ServeHandshakes(args) => handshake::serve(&args),
         What::Storm(args) => storm::run(&args),
         What::StormLoad(args) => storm::run_load(&args),

@@ -96,7 +96,8 @@ struct File {
     kept: Vec<u8>,
 }
 
-struct Memory {
+/// The machine below the broker: one connection, and files.
+pub struct Memory {
     begun: time::Instant,
     accepted: bool,
     has_news: bool,
@@ -109,7 +110,9 @@ struct Memory {
 }
 
 impl Memory {
-    fn new() -> Self {
+    /// Nothing has come, and there are no files.
+    #[must_use]
+    pub fn new() -> Self {
         Self {
             begun: time::Instant::now(),
             accepted: false,
@@ -146,6 +149,12 @@ impl Memory {
         let at = self.find(path).ok_or(DiskError::NotFound)?;
         self.files[at].path = String::new();
         Ok(())
+    }
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self::new()
     }
 }
 

@@ -141,7 +141,7 @@ pub struct Consumer {
 }
 
 /// Most bytes of a fetch: the default of Kafka's consumer for one partition.
-const FETCH_BYTES: i32 = 1 << 20;
+pub const FETCH_BYTES: i32 = 1 << 20;
 
 impl Consumer {
     /// Of a partition of `topic` that holds batches of one kind. At the end of the log it waits for `wait_ms` at most.
