@@ -65,6 +65,15 @@ fn run(name: &str, broker: SocketAddr) -> (Option<i32>, String) {
     (status.code(), log)
 }
 
+/// The most that the stack had, buffers in it included, as the firmware told.
+fn stack_bytes(log: &str) -> usize {
+    let (_, rest) = log.split_once("the stack had ").expect("it tells");
+    rest.split(' ')
+        .next()
+        .and_then(|bytes| bytes.parse().ok())
+        .expect("a number")
+}
+
 /// Every reading once, in order, with its key.
 fn all_arrived(broker: SocketAddr) {
     let (records, end) = Client::connect(broker).fetch("readings", 0, 0, 0);
@@ -84,6 +93,7 @@ fn readings_arrive() {
     let broker = Start::new(data.path()).start();
     let (code, log) = run("producer", broker.address);
     assert_eq!(code, Some(0), "{log}");
+    assert!(stack_bytes(&log) <= 4 << 10, "{log}");
     all_arrived(broker.address);
 }
 
@@ -98,5 +108,6 @@ fn readings_arrive_over_tls() {
     let broker = start.start();
     let (code, log) = run("producer-tls", broker.listener("SSL"));
     assert_eq!(code, Some(0), "{log}\n{}", broker.stderr());
+    assert!(stack_bytes(&log) <= 17 << 10, "{log}");
     all_arrived(broker.address);
 }

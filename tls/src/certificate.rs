@@ -11,7 +11,8 @@ use crate::crypto::PublicKey;
 pub const CHAIN_COUNT_MAX: usize = 10;
 
 /// The longest subject that is kept of a peer. A longer one is cut for the log, and its session gets no ticket.
-pub const SUBJECT_BYTES_MAX: usize = 512;
+/// Where there is no server nobody's principal is made of it, and less is kept.
+pub const SUBJECT_BYTES_MAX: usize = if cfg!(feature = "server") { 512 } else { 64 };
 
 /// Whose certificate a leaf is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

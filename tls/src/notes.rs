@@ -21,8 +21,9 @@ pub struct Offered {
     pub resumption: bool,
 }
 
-/// The longest certificate that is kept of a refusal. When full: a longer one is not named in the log.
-pub const REFUSED_BYTES_MAX: usize = 2048;
+/// The longest certificate that is kept of a refusal; none where there is no server, for devices have no log to name it in. When full: a
+/// longer one is not named in the log.
+pub const REFUSED_BYTES_MAX: usize = if cfg!(feature = "server") { 2048 } else { 0 };
 
 /// Trail, cost and offer of one handshake.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -109,6 +109,7 @@ impl<'b, T: Transport, P: Provider, R: Random> Secured<'b, T, P, R> {
     /// Begins a session over a connection of `inner` that is fresh. `now` is for verifiers that look at dates.
     ///
     /// Errors: those of [`Session::client`].
+    #[inline(never)] // A session is moved about in here: that room is not to be part of the caller's frame.
     pub fn connect(&mut self, now: Timestamp) -> Result<(), Cause> {
         (self.now, self.cause) = (now, None);
         (self.input_bytes, self.consumed, self.plain) = (0, 0, 0..0);

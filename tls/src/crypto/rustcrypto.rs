@@ -73,9 +73,11 @@ impl Provider for RustCrypto {
     /// Errors: [`CryptoError::Failed`] for any other than AES-128-GCM, and for a key of another length.
     fn aead(&self, algorithm: AeadAlgorithm, key: &[u8]) -> Result<SmallAead, CryptoError> {
         match algorithm {
-            AeadAlgorithm::Aes128Gcm => Aes128Gcm::new_from_slice(key)
-                .map(SmallAead)
-                .map_err(|_| CryptoError::Failed),
+            AeadAlgorithm::Aes128Gcm => {
+                let mut own = Wiped::zeros();
+                *own = key.try_into().map_err(|_| CryptoError::Failed)?;
+                Ok(SmallAead(own))
+            }
             AeadAlgorithm::Aes256Gcm | AeadAlgorithm::ChaCha20Poly1305 => Err(CryptoError::Failed),
         }
     }
@@ -170,12 +172,21 @@ fn finish<D: FixedOutput>(state: D) -> Result<Secret, CryptoError> {
     Ok(secret)
 }
 
-/// An AEAD key of [`RustCrypto`].
-pub struct SmallAead(Aes128Gcm);
+/// An AEAD key of [`RustCrypto`]: the key alone. Its round keys would be 700 bytes in each direction and in every move of a session;
+/// they are made anew for each record.
+pub struct SmallAead(Wiped<16>);
+
+impl SmallAead {
+    fn expanded(&self) -> Aes128Gcm {
+        Aes128Gcm::new((&*self.0).into())
+    }
+}
 
 impl Aead for SmallAead {
     fn seal(&self, nonce: &[u8; NONCE_BYTES], aad: &[u8], data: &mut [u8]) -> Result<[u8; TAG_BYTES], CryptoError> {
-        let tag = self.0.encrypt_inout_detached(nonce.into(), aad, InOutBuf::from(data));
+        let tag = self
+            .expanded()
+            .encrypt_inout_detached(nonce.into(), aad, InOutBuf::from(data));
         tag.map(Into::into).map_err(|_| CryptoError::Failed)
     }
 
@@ -183,7 +194,7 @@ impl Aead for SmallAead {
         let (text, tag) = data.split_last_chunk_mut::<TAG_BYTES>().ok_or(CryptoError::Rejected)?;
         let tag = (*tag).into();
         let opened = self
-            .0
+            .expanded()
             .decrypt_inout_detached(nonce.into(), aad, InOutBuf::from(&mut *text), &tag);
         opened.map_err(|_| {
             text.fill(0);
@@ -201,7 +212,7 @@ impl Aead for SmallAead {
         let (text, tag) = sealed.split_last_chunk::<TAG_BYTES>().ok_or(CryptoError::Rejected)?;
         let tag = (*tag).into();
         let buffers = InOutBuf::new(text, &mut *out).map_err(|_| CryptoError::Failed)?;
-        self.0
+        self.expanded()
             .decrypt_inout_detached(nonce.into(), aad, buffers, &tag)
             .map_err(|_| {
                 out.fill(0);

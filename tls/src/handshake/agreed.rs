@@ -4,7 +4,7 @@ use crate::certificate::Verified;
 use crate::suite::{CipherSuite, Group, SignatureScheme, Version};
 
 /// Bytes of the longest DNS name (RFC 1035 §2.3.4).
-pub const NAME_BYTES_MAX: usize = 255;
+pub const NAME_BYTES_MAX: usize = if cfg!(feature = "server") { 255 } else { 0 };
 
 /// What both sides hold to. Filled in by the machines as it is settled.
 #[derive(Clone, Debug, Default)]

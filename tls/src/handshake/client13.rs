@@ -3,7 +3,7 @@
 use super::client_hello::{Opening, Retry, offers, offers_suite, told_name};
 use super::connected::Connected;
 use super::key_schedule::{self, Early, Master};
-use super::machine::TLS12;
+use super::machine::{RESUMPTION, TLS12};
 use super::proof::{self, LeafKey};
 use super::{Input, Message, State, Transcript, Turn, client12};
 use crate::cause::Cause;
@@ -57,6 +57,7 @@ impl<P: Provider> AwaitServerHello<P> {
     pub const ID: StateId = StateId::AwaitServerHello;
 
     /// A ServerHello of either version, or a HelloRetryRequest.
+    #[inline(never)] // So that the frames of all states are not one.
     pub fn on(self, turn: &mut Turn<'_, P>, input: Input<'_>) -> Result<State<P>, Cause> {
         let message = input.expect(HandshakeType::ServerHello.wire(), Self::ID)?;
         let hello = match ServerHelloOrRetry::decode(message.body)? {
@@ -125,6 +126,7 @@ impl<P: Provider> AwaitServerHelloAfterRetry<P> {
 
     /// The ServerHello, which keeps to what the HelloRetryRequest said. That it has the group which that asked for follows from our having
     /// shared no other.
+    #[inline(never)] // So that the frames of all states are not one.
     pub fn on(self, turn: &mut Turn<'_, P>, input: Input<'_>) -> Result<State<P>, Cause> {
         let message = input.expect(HandshakeType::ServerHello.wire(), Self::ID)?;
         let ServerHelloOrRetry::Hello(hello) = ServerHelloOrRetry::decode(message.body)? else {
@@ -174,7 +176,7 @@ fn agree<P: Provider>(
     let hash = suite.hash();
     let saved = match hello.pre_shared_key {
         None => None,
-        Some(_) if opening.resumes != Some(Version::Tls13) => {
+        Some(_) if !RESUMPTION || opening.resumes != Some(Version::Tls13) => {
             return Err(Cause::UnsupportedExtension(ExtensionType::PreSharedKey.wire()));
         }
         // One identity was offered, under its own hash.
@@ -264,6 +266,7 @@ impl<P: Provider> AwaitEncryptedExtensions<P> {
     pub const ID: StateId = StateId::AwaitEncryptedExtensions;
 
     /// EncryptedExtensions: each was offered by us, or is nothing that a client need heed.
+    #[inline(never)] // So that the frames of all states are not one.
     pub fn on(mut self, turn: &mut Turn<'_, P>, input: Input<'_>) -> Result<State<P>, Cause> {
         let message = input.expect(EncryptedExtensions::KIND.wire(), Self::ID)?;
         let extensions = EncryptedExtensions::decode(message.body)?;
@@ -337,6 +340,7 @@ impl<P: Provider> AwaitCertificateOrRequest<P> {
     pub const ID: StateId = StateId::AwaitCertificateOrRequest;
 
     /// CertificateRequest, or Certificate at once.
+    #[inline(never)] // So that the frames of all states are not one.
     pub fn on(mut self, turn: &mut Turn<'_, P>, input: Input<'_>) -> Result<State<P>, Cause> {
         if let Input::Message(message) = input
             && message.kind == Certificate13::KIND.wire()
@@ -372,6 +376,7 @@ impl<P: Provider> AwaitServerCertificate<P> {
     pub const ID: StateId = StateId::AwaitServerCertificate;
 
     /// Certificate.
+    #[inline(never)] // So that the frames of all states are not one.
     pub fn on(self, turn: &mut Turn<'_, P>, input: Input<'_>) -> Result<State<P>, Cause> {
         let message = input.expect(Certificate13::KIND.wire(), Self::ID)?;
         certificate(turn, self.transcript, self.secrets, Some(self.asked), message)
@@ -426,6 +431,7 @@ impl<P: Provider> AwaitServerCertificateVerify<P> {
     pub const ID: StateId = StateId::AwaitServerCertificateVerify;
 
     /// CertificateVerify.
+    #[inline(never)] // So that the frames of all states are not one.
     pub fn on(mut self, turn: &mut Turn<'_, P>, input: Input<'_>) -> Result<State<P>, Cause> {
         let message = input.expect(CertificateVerify::KIND.wire(), Self::ID)?;
         let proof = CertificateVerify::decode(message.body)?;
@@ -463,6 +469,7 @@ impl<P: Provider> AwaitServerFinished<P> {
     pub const ID: StateId = StateId::AwaitServerFinished;
 
     /// Finished; our own flight ends the handshake.
+    #[inline(never)] // So that the frames of all states are not one.
     pub fn on(self, turn: &mut Turn<'_, P>, input: Input<'_>) -> Result<State<P>, Cause> {
         let Self {
             mut transcript,
@@ -530,6 +537,9 @@ pub(super) fn ticket<P: Provider>(
     message: Message<'_>,
 ) -> Result<(), Cause> {
     let ticket = NewSessionTicket13::decode(message.body)?;
+    if !RESUMPTION {
+        return Ok(());
+    }
     let config = turn.client()?;
     let (Some(suite), Some(peer), Some(keep)) = (turn.agreed.suite, &turn.agreed.peer, &mut turn.keep) else {
         return Ok(());

@@ -6,6 +6,7 @@ use core::net::IpAddr;
 use skerry_core::time::Timestamp;
 
 use super::key_schedule::Early;
+use super::machine::{RESUMPTION, TLS12};
 use super::{Transcript, Turn};
 use crate::cause::Cause;
 use crate::certificate::ServerName;
@@ -117,8 +118,10 @@ impl<P: Provider> Opening<P> {
         let config = turn.client()?;
         let (provider, now) = (turn.provider, turn.now);
         let saved = match self.resumes {
-            Some(version) => SavedSession::decode(config.resume).filter(|saved| saved.version() == version),
-            None => None,
+            Some(version) if RESUMPTION => {
+                SavedSession::decode(config.resume).filter(|saved| saved.version() == version)
+            }
+            _ => None,
         };
         let psk = saved.as_ref().filter(|saved| saved.version() == Version::Tls13);
         let psk = psk.filter(|psk| retry.is_none_or(|retry| retry.suite.hash() == psk.suite.hash()));
@@ -248,7 +251,9 @@ const PSK_DHE_KE: u8 = 1;
 
 /// Whether a version is offered: one without a suite cannot be agreed on.
 pub(super) fn offers<P: Provider>(config: &ClientConfig<'_, P>, version: Version) -> bool {
-    config.versions.contains(&version) && config.suites.iter().any(|suite| suite.version() == version)
+    (TLS12 || version != Version::Tls12)
+        && config.versions.contains(&version)
+        && config.suites.iter().any(|suite| suite.version() == version)
 }
 
 /// The suites that are offered: of the versions that are.
@@ -295,6 +300,9 @@ fn usable<'a, P: Provider>(
     config: &ClientConfig<'a, P>,
     now: Timestamp,
 ) -> Result<Option<SavedSession<'a>>, Cause> {
+    if !RESUMPTION {
+        return Ok(None);
+    }
     let Some(saved) = SavedSession::decode(config.resume) else {
         return Ok(None);
     };

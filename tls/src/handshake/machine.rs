@@ -11,6 +11,8 @@ use crate::state::StateId;
 const SERVER: bool = cfg!(feature = "server");
 /// Whether those of TLS 1.2 are.
 pub(super) const TLS12: bool = cfg!(feature = "tls12");
+/// Whether a client resumes sessions.
+pub(super) const RESUMPTION: bool = cfg!(feature = "resumption");
 
 /// Where a handshake stands, with all that it carries there.
 #[allow(

@@ -10,8 +10,8 @@ use crate::message::{CertificateVerify, U16List, Writer};
 use crate::meter::Phase;
 use crate::suite::{SignatureScheme, Version};
 
-/// The longest SubjectPublicKeyInfo that is kept: RSA of 4096 bits, with an exponent longer than anybody's.
-pub const SPKI_BYTES_MAX: usize = 576;
+/// The longest SubjectPublicKeyInfo that is kept: RSA of 4096 bits, with an exponent longer than anybody's; without RSA one of P-384.
+pub const SPKI_BYTES_MAX: usize = if cfg!(feature = "rsa") { 576 } else { 120 };
 
 /// A peer's public key between its Certificate and its proof.
 #[derive(Clone, Debug)]

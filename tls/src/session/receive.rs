@@ -277,7 +277,9 @@ impl<P: Provider> Session<P> {
             return Err(out_of_place);
         }
         match self.state {
-            State::AwaitClientChangeCipherSpec(_) | State::AwaitServerChangeCipherSpec(_) => {
+            State::AwaitClientChangeCipherSpec(_) | State::AwaitServerChangeCipherSpec(_)
+                if cfg!(feature = "tls12") =>
+            {
                 self.step(cx, |state, turn| state.on(turn, Input::ChangeCipherSpec))?;
                 Ok(())
             }

@@ -42,7 +42,7 @@ fn main() -> ! {
         record_size_limit: Some(512),
         ..ClientConfig::new(&verifier, None)
     };
-    let (mut buffers, mut notes) = (Buffers::<536, 1536, 576>::new(), Notes::default());
+    let (mut buffers, mut notes) = (Buffers::<536, 1024, 416>::new(), Notes::default());
     let mut tls = Secured::new(Uart::open(), &RustCrypto, &config, HostRandom, &mut buffers, &mut notes);
 
     let (mut batch, mut frame) = ([0; 512], [0; 512]);
