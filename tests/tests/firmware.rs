@@ -2,7 +2,7 @@
 //! builds it and says where it is.
 
 use std::env;
-use std::fs::{self, File};
+use std::fs::File;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
