@@ -61,8 +61,8 @@ pub fn tell(config: &Config, bound: &[SocketAddr], budget: &[(&str, u64, &str)])
         let mut both = config.listeners.iter().zip(bound);
         both.find(|(listener, _)| listener.protocol == protocol)
     };
+    let program = std::env::args().next().unwrap_or_else(|| "skerry".into());
     if let (false, Some((_, address))) = (config.from_file, of(Protocol::Plaintext)) {
-        let program = std::env::args().next().unwrap_or_else(|| "skerry".into());
         eprint!("{}", invitation(&program, *address));
     }
     let is_made = |listener: &Listener| {
@@ -70,7 +70,9 @@ pub fn tell(config: &Config, bound: &[SocketAddr], budget: &[(&str, u64, &str)])
         tls.is_some_and(|tls| matches!(tls.keystore, Keystore::Development(_)))
     };
     if let Some((_, address)) = of(Protocol::Ssl).filter(|(listener, _)| is_made(listener)) {
-        eprint!("{}", invitation_over_tls(*address, &Development::ca(&config.data_dir)));
+        let data_dir = config.data_dir.canonicalize();
+        let data_dir = data_dir.as_deref().unwrap_or(&config.data_dir);
+        eprint!("{}", invitation_over_tls(&program, *address, data_dir));
     }
 }
 
@@ -82,20 +84,28 @@ fn reached(address: SocketAddr) -> String {
     }
 }
 
-/// Settings of clients that trust the development CA, to paste.
-fn invitation_over_tls(address: SocketAddr, ca: &Path) -> String {
-    let (server, ca) = (reached(address), ca.display());
+/// The same over TLS, for clients that trust the development CA.
+fn invitation_over_tls(program: &str, address: SocketAddr, data_dir: &Path) -> String {
+    let (server, ca) = (reached(address), Development::ca(data_dir));
+    let (ca, properties) = (ca.display(), Development::properties(data_dir));
+    let (ours, kafkas) = (
+        format!("-b {server} --command-config {}", properties.display()),
+        format!("--bootstrap-server {server} --command-config {}", properties.display()),
+    );
+    let kcat = format!("kcat -b {server} -X security.protocol=ssl -X ssl.ca.location={ca}");
     format!(
-        "\nOver TLS, with certificates that were made for trying it out. kcat:\n\n    \
-         kcat -b {server} -X security.protocol=ssl -X ssl.ca.location={ca} -t demo -C -o beginning -e\n\n\
-         Java, in client.properties:\n\n    \
-         bootstrap.servers={server}\n    \
-         security.protocol=SSL\n    \
-         ssl.truststore.type=PEM\n    \
-         ssl.truststore.location={ca}\n\n\
-         Python, with kafka-python and with confluent-kafka:\n\n    \
-         KafkaProducer(bootstrap_servers=\"{server}\", security_protocol=\"SSL\", ssl_cafile=\"{ca}\")\n    \
-         Producer({{\"bootstrap.servers\": \"{server}\", \"security.protocol\": \"ssl\", \"ssl.ca.location\": \"{ca}\"}})\n"
+        "\nOver TLS, with certificates that were made for trying it out:\n\n    \
+         echo hello | {program} produce demo {ours}\n    \
+         {program} consume demo --from-beginning --max-messages 1 {ours}\n\n    \
+         echo hello | {kcat} -t demo -P\n    \
+         {kcat} -t demo -C -o beginning -e\n\n\
+         Java's clients take the settings of that file as they are, and Kafka's own tools the file:\n\n    \
+         kafka-topics.sh {kafkas} --list\n\n\
+         Python, with kafka-python or confluent-kafka:\n\n    \
+         python3 -c 'from kafka import KafkaProducer; p = KafkaProducer(bootstrap_servers=\"{server}\", security_protocol=\"SSL\", \
+         ssl_cafile=\"{ca}\"); p.send(\"demo\", b\"hello\"); p.flush()'\n    \
+         python3 -c 'from confluent_kafka import Producer; p = Producer({{\"bootstrap.servers\": \"{server}\", \
+         \"security.protocol\": \"ssl\", \"ssl.ca.location\": \"{ca}\"}}); p.produce(\"demo\", b\"hello\"); p.flush()'\n"
     )
 }
 
@@ -173,11 +183,11 @@ mod tests {
 
     #[test]
     fn clients_over_tls_are_told_the_ca() {
-        let told = invitation_over_tls("0.0.0.0:9093".parse().unwrap(), Path::new("/data/tls/ca.pem"));
+        let told = invitation_over_tls("skerry", "0.0.0.0:9093".parse().unwrap(), Path::new("/data"));
         for line in [
+            "    echo hello | skerry produce demo -b 127.0.0.1:9093 --command-config /data/tls/client.properties",
             "    kcat -b 127.0.0.1:9093 -X security.protocol=ssl -X ssl.ca.location=/data/tls/ca.pem -t demo -C -o beginning -e",
-            "    ssl.truststore.location=/data/tls/ca.pem",
-            "    KafkaProducer(bootstrap_servers=\"127.0.0.1:9093\", security_protocol=\"SSL\", ssl_cafile=\"/data/tls/ca.pem\")",
+            "    kafka-topics.sh --bootstrap-server 127.0.0.1:9093 --command-config /data/tls/client.properties --list",
         ] {
             assert!(told.lines().any(|told| told == line), "{told}");
         }

@@ -1,7 +1,8 @@
 //! Certificates for whoever tries the broker out: a CA and what it signs, made once in the data directory.
 //!
-//! `tls/ca.pem` is for clients to trust, `tls/client.pem` for those that show a certificate. The CA stays the same, so that clients need not
-//! be set up again; the broker's certificate is made anew when it nears its end or the machine has another name.
+//! `tls/ca.pem` is for clients to trust, `tls/client.pem` for those that show a certificate, and `tls/client.properties` tells Kafka's tools
+//! and ours of both. The CA stays the same, so that clients need not be set up again; the broker's certificate is made anew when it nears its
+//! end or the machine has another name.
 
 use std::fs;
 use std::io::{self, Write};
@@ -27,6 +28,9 @@ const CA_DAYS: i64 = 3650;
 const LEAF_DAYS: i64 = 365;
 /// What is left of that when it is made anew.
 const RENEW_DAYS: i64 = 30;
+
+/// The settings for Kafka's tools.
+const PROPERTIES: &str = "client.properties";
 
 /// The certificates of this machine.
 pub struct Development {
@@ -103,6 +107,9 @@ impl Development {
                     .ok_or_else(|| problem("server.pem", &"it cannot be read back"))?
             }
         };
+        maker
+            .write_properties()
+            .map_err(|error| problem("client.properties cannot be written", &error))?;
         Ok(Self { identity, directory })
     }
 
@@ -114,6 +121,11 @@ impl Development {
     /// The certificate that clients trust.
     pub fn ca(data_dir: &Path) -> PathBuf {
         Self::directory(data_dir).join("ca.pem")
+    }
+
+    /// The settings for Kafka's tools.
+    pub fn properties(data_dir: &Path) -> PathBuf {
+        Self::directory(data_dir).join(PROPERTIES)
     }
 
     /// How a sentence about the broker's own begins.
@@ -181,6 +193,30 @@ impl Maker<'_> {
             pem::write("CERTIFICATE", &ca.certificate),
         ];
         self.write(file, 0o600, &blocks)
+    }
+
+    /// Writes the settings of clients, unless there are some: whoever changed them keeps them.
+    fn write_properties(&self) -> io::Result<()> {
+        if self.directory.join(PROPERTIES).exists() {
+            return Ok(());
+        }
+        // A tool may be started anywhere. A backslash begins an escape in this format.
+        let path = |file: &str| -> io::Result<String> {
+            let path = self.directory.canonicalize()?.join(file);
+            Ok(path.display().to_string().replace('\\', "\\\\"))
+        };
+        let text = format!(
+            "# For --command-config of skerry and of Kafka's own tools. It is not written again: change what you like.\n\
+             security.protocol=SSL\n\
+             ssl.truststore.type=PEM\n\
+             ssl.truststore.location={}\n\
+             # Shown to a broker that asks (ssl.client.auth).\n\
+             ssl.keystore.type=PEM\n\
+             ssl.keystore.location={}\n",
+            path("ca.pem")?,
+            path("client.pem")?
+        );
+        self.write(PROPERTIES, 0o644, &[Zeroizing::new(text)])
     }
 
     /// Writes a file whole or not at all.
