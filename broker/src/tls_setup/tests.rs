@@ -366,10 +366,16 @@ fn development_certificates_are_made_once_and_kept() {
         ("server.pem", 0o600),
         ("client.pem", 0o600),
         ("ca.pem", 0o644),
+        ("client.properties", 0o644),
     ] {
         let permissions = fs::metadata(directory.path("tls").join(file)).unwrap().permissions();
         assert_eq!(permissions.mode() & 0o777, mode, "{file}");
     }
+
+    let properties = Development::properties(&directory.0);
+    let (config, notices) = crate::config::client_from_file(&properties).unwrap();
+    assert!(config.tls.is_some_and(|tls| tls.keystore.is_some()) && notices.is_empty());
+    fs::write(&properties, "mine").unwrap();
 
     let later = |days: i64| {
         let config = directory.config(settings);
@@ -377,6 +383,7 @@ fn development_certificates_are_made_once_and_kept() {
         (setup.listener(0).unwrap().settings.identities[0].chain.clone(), notices)
     };
     assert_eq!(later(300), (first.clone(), vec![]));
+    assert_eq!(read(&properties), b"mine");
     let (renewed, notices) = later(340);
     assert_eq!(notices, Vec::<String>::new());
     assert_ne!(renewed[0], first[0]);
