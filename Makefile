@@ -29,6 +29,7 @@ sim:
 interop:
 	tests/setup.sh test
 	cargo test --package skerry-tests --test interop --test tls_peers -- --ignored --nocapture --test-threads=2 $(NAME)
+	cargo test --package skerry-bench --test page -- --ignored $(NAME)
 
 check:
 	tests/setup.sh check

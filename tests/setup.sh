@@ -154,6 +154,11 @@ peers() {
     done
 }
 
+# What looks at the page of the benchmarks.
+browser() {
+    command -v chromium >/dev/null || debian chromium fonts-dejavu-core
+}
+
 # One group's tools, and at the end whatever could not be had.
 for group in "${@:-run}"; do
     case $group in
@@ -162,6 +167,7 @@ for group in "${@:-run}"; do
         run
         clients
         peers
+        browser
         ;;
     *)
         say "setup.sh: no group named $group (run, check, firmware, test, fuzz, guard)"

@@ -1,6 +1,7 @@
 //! Benchmarks over whole brokers and of TLS: the subcommands of `skerry-bench`. Those over single layers are in `benches/`.
 #![forbid(unsafe_code)]
 
+pub mod against;
 pub mod broker;
 pub mod footprint;
 pub mod handshake;

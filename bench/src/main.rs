@@ -27,6 +27,9 @@ enum What {
     /// A server for `handshake`.
     #[command(hide = true)]
     ServeHandshakes(handshake::ServeArgs),
+    /// A process whose allocations `handshake` counts.
+    #[command(hide = true)]
+    CountAllocations(handshake::CountArgs),
     /// Handshakes that fail, by the hundred: what each costs the broker, and what good clients feel of it.
     Storm(storm::Args),
     /// The storm of `storm`.
@@ -41,6 +44,7 @@ fn main() -> ExitCode {
         What::Handshake(args) => handshake::run(&args),
         What::Medians(args) => medians::run(&args),
         What::ServeHandshakes(args) => handshake::serve(&args),
+        What::CountAllocations(args) => handshake::count(&args),
         What::Storm(args) => storm::run(&args),
         What::StormLoad(args) => storm::run_load(&args),
     };

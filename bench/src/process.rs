@@ -80,6 +80,49 @@ impl Tasks {
     }
 }
 
+/// CPU time of a process in user mode and in the kernel, in the kernel's clock ticks. The kernel samples which is which: a share of the two
+/// means something from some hundred ticks on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Modes {
+    user: u64,
+    system: u64,
+}
+
+impl Modes {
+    /// What a process has used so far.
+    ///
+    /// Errors: the process is gone.
+    pub fn of(pid: u32) -> io::Result<Self> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
+        // The name, in parentheses, may have blanks in it. utime and stime are the 12th and 13th after it.
+        let mut fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace().skip(11);
+        let mut next = || fields.next().and_then(|n| n.parse().ok());
+        match (next(), next()) {
+            (Some(user), Some(system)) => Ok(Self { user, system }),
+            _ => Err(io::Error::other("no times in its stat")),
+        }
+    }
+
+    /// What was used since an earlier reading.
+    #[must_use]
+    pub const fn since(self, earlier: Self) -> Self {
+        Self {
+            user: self.user.saturating_sub(earlier.user),
+            system: self.system.saturating_sub(earlier.system),
+        }
+    }
+
+    /// The kernel's share. `None`: too little was used to tell.
+    #[must_use]
+    pub fn kernel_share(self) -> Option<f64> {
+        let all = self.user + self.system;
+        (all >= TICKS_MIN).then(|| self.system as f64 / all as f64)
+    }
+}
+
+/// A third of a second of CPU, by the usual hundred ticks.
+const TICKS_MIN: u64 = 30;
+
 /// Memory of a process that is in RAM.
 #[derive(Clone, Copy, Debug)]
 pub struct Memory {
@@ -144,6 +187,14 @@ mod tests {
         }
         let memory = Memory::of(std::process::id()).unwrap();
         assert!(memory.anonymous > 0 && memory.anonymous <= memory.resident);
+    }
+
+    #[test]
+    fn a_share_needs_enough_ticks() {
+        let modes = |user, system| Modes { user, system };
+        assert!(Modes::of(std::process::id()).is_ok());
+        assert_eq!(modes(70, 40).since(modes(10, 20)).kernel_share(), Some(0.25));
+        assert_eq!(modes(70, 40).since(modes(60, 30)).kernel_share(), None);
     }
 
     #[test]

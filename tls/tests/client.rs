@@ -294,6 +294,29 @@ fn after_a_hello_retry_request() {
     assert_eq!(on(|it| Hello::retry(&it.session_id)), again, "once only");
 }
 
+/// Goal: a hello is as long as it was asked to be, by zeros that stand before the PSK; one that is long enough is left as it is.
+#[test]
+fn a_short_hello_is_padded() {
+    let verifier = verifier();
+    let resume = saved(CipherSuite::TLS_AES_128_GCM_SHA256, b"", b"a ticket");
+    let mut config = ClientConfig::<Toy>::new(&verifier, NAME);
+    config.resume = &resume;
+    let natural = Client::new(&config).sent.len();
+    for (min, bytes) in [
+        (natural, natural),
+        (natural + 1, natural + 4),
+        (natural + 4, natural + 4),
+        (1542, 1542),
+    ] {
+        config.hello_bytes_min = u16::try_from(min).unwrap();
+        let sent = Client::new(&config).sent;
+        assert_eq!(sent.len(), bytes, "at least {min}");
+        // Decoding holds the PSK to its place.
+        let hello = ClientHello::decode(&sent[9..]).unwrap();
+        assert!(hello.pre_shared_key.is_some());
+    }
+}
+
 /// Goal: a second hello is the first but for what RFC 8446 §4.1.2 lists.
 #[test]
 fn the_second_hello() {

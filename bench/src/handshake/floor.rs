@@ -24,6 +24,14 @@ pub struct Sizes {
     pub tickets: usize,
 }
 
+impl Sizes {
+    /// From the client, and from the server.
+    #[must_use]
+    pub const fn each_way(self) -> [usize; 2] {
+        [self.hello + self.finish, self.flight + self.tickets]
+    }
+}
+
 /// Calls of one handshake's primitives.
 #[derive(Clone, Copy, Debug, Default)]
 struct Calls {

@@ -58,6 +58,62 @@ impl Setup {
     }
 }
 
+/// What goes wrong, from the earliest that a server can notice to the latest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// A Kafka client that speaks plaintext: the first record's header is none.
+    Plaintext,
+    /// A hello for TLS 1.1 alone.
+    NoCommonVersion,
+    /// A hello whose one suite no server here has.
+    NoCommonSuite,
+    /// The client hears the server's flight and says nothing more: nothing is refused.
+    Silent,
+    /// The client does not trust the server's certificate and says so.
+    UnknownCa,
+    /// The client's certificate is its own authority, which the server does not know.
+    ClientUnknown,
+    /// The client's last record does not open.
+    BadFinished,
+}
+
+impl Fault {
+    /// Every one.
+    pub const ALL: [Self; 7] = [
+        Self::Plaintext,
+        Self::NoCommonVersion,
+        Self::NoCommonSuite,
+        Self::Silent,
+        Self::UnknownCa,
+        Self::ClientUnknown,
+        Self::BadFinished,
+    ];
+
+    /// Its name in reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Plaintext => "plaintext",
+            Self::NoCommonVersion => "no-common-version",
+            Self::NoCommonSuite => "no-common-suite",
+            Self::Silent => "silent",
+            Self::UnknownCa => "unknown-ca",
+            Self::ClientUnknown => "client-unknown",
+            Self::BadFinished => "bad-finished",
+        }
+    }
+
+    /// Whether the server's own work is behind it when it fails.
+    #[must_use]
+    pub const fn reaches_keys(self) -> bool {
+        !matches!(self, Self::Plaintext | Self::NoCommonVersion | Self::NoCommonSuite)
+    }
+}
+
+/// Lengths of a ClientHello's record that clients in the field have: Java's, one padded for the sake of middleboxes, one with a share of a
+/// post-quantum group.
+pub const HELLO_BYTES: [u16; 3] = [367, 517, 1542];
+
 /// One kind of handshake, always with X25519.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind {
@@ -69,11 +125,15 @@ pub struct Kind {
     pub key: Key,
     /// How the server is set up.
     pub setup: Setup,
+    /// How long the client's hello is, record header and all; 0 as short as it gets.
+    pub hello_bytes: u16,
+    /// What goes wrong.
+    pub fault: Option<Fault>,
 }
 
 impl Kind {
-    /// Every kind. A resumed handshake signs nothing, so that the key does not matter to it.
-    pub const ALL: [Self; 8] = [
+    /// Those that succeed, with a hello as short as it gets. A resumed handshake signs nothing, so that the key does not matter to it.
+    pub const MAIN: [Self; 8] = [
         Self::new(Version::Tls13, Shape::Full, Key::P256),
         Self::new(Version::Tls13, Shape::Resumed, Key::P256),
         Self::new(Version::Tls13, Shape::Mutual, Key::P256),
@@ -84,25 +144,68 @@ impl Kind {
         Self::new(Version::Tls12, Shape::Full, Key::Rsa2048),
     ];
 
-    const fn new(version: Version, shape: Shape, key: Key) -> Self {
+    /// That succeeds, all servers set up alike.
+    #[must_use]
+    pub const fn new(version: Version, shape: Shape, key: Key) -> Self {
         Self {
             version,
             shape,
             key,
             setup: Setup::Alike,
+            hello_bytes: 0,
+            fault: None,
         }
+    }
+
+    /// Every kind: those that succeed, full ones with longer hellos, and those that fail.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let full = |version| Self::new(version, Shape::Full, Key::P256);
+        let versions = || [Version::Tls13, Version::Tls12].into_iter();
+        let longer = versions().flat_map(move |version| {
+            HELLO_BYTES.map(|hello_bytes| Self {
+                hello_bytes,
+                ..full(version)
+            })
+        });
+        let failing = versions().flat_map(move |version| {
+            Fault::ALL.map(|fault| Self {
+                shape: if fault == Fault::ClientUnknown {
+                    Shape::Mutual
+                } else {
+                    Shape::Full
+                },
+                fault: Some(fault),
+                ..full(version)
+            })
+        });
+        Self::MAIN.into_iter().chain(longer).chain(failing)
     }
 
     /// The one of that name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.to_string() == name)
+        Self::all().find(|kind| kind.to_string() == name)
+    }
+
+    /// Whether it is one of [`Kind::MAIN`].
+    #[must_use]
+    pub const fn is_main(self) -> bool {
+        self.hello_bytes == 0 && self.fault.is_none()
+    }
+
+    /// The version of the client's hello: one that is too old is made of a TLS 1.2 hello.
+    #[must_use]
+    pub const fn hello_version(self) -> Version {
+        match self.fault {
+            Some(Fault::NoCommonVersion) => Version::Tls12,
+            _ => self.version,
+        }
     }
 
     /// The suites that the client offers.
     #[must_use]
     pub const fn suites(self) -> &'static [CipherSuite] {
-        match (self.setup, self.version, self.key) {
+        match (self.setup, self.hello_version(), self.key) {
             (Setup::Default, ..) => CipherSuite::ALL,
             (Setup::Alike, Version::Tls13, _) => &[CipherSuite::TLS_AES_128_GCM_SHA256],
             (Setup::Alike, Version::Tls12, Key::P256) => &[CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256],
@@ -144,6 +247,25 @@ impl fmt::Display for Kind {
             Key::P256 => "p256",
             Key::Rsa2048 => "rsa2048",
         };
-        write!(f, "{version}/{shape}/{key}")
+        write!(f, "{version}/{shape}/{key}")?;
+        if self.hello_bytes > 0 {
+            write!(f, "/hello-{}", self.hello_bytes)?;
+        }
+        match self.fault {
+            Some(fault) => write!(f, "/{}", fault.name()),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_has_a_name_of_its_own() {
+        for kind in Kind::all() {
+            assert_eq!(Kind::named(&kind.to_string()), Some(kind));
+        }
     }
 }

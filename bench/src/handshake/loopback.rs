@@ -13,9 +13,10 @@ use std::time::{Duration, Instant};
 use skerry_tls::suite::Version;
 
 use super::client::Client;
+use super::kind::Fault;
 use super::server::Peer;
 use super::{Key, Kind, Setup, Times};
-use crate::process::{Tasks, pin};
+use crate::process::{Modes, Tasks, pin};
 use crate::server::Server;
 
 /// Connections between two looks at a server's CPU time.
@@ -23,6 +24,9 @@ const BATCH: u32 = 50;
 
 /// The name of the server that accepts and waits for the end, without a byte.
 pub const PLAIN: &str = "plaintext";
+
+/// The name of the whole broker.
+pub const BROKER: &str = "skerry, the broker";
 
 /// `skerry-bench serve-handshakes`: one of the servers, for as long as its standard input is open.
 #[derive(clap::Args, Clone, Debug)]
@@ -137,6 +141,12 @@ impl Visitor {
         Ok(visitor)
     }
 
+    /// The suite of the last handshake.
+    #[must_use]
+    pub fn suite(&self) -> Option<String> {
+        self.client.suite()
+    }
+
     /// One connection: connects, shakes hands, waits for a ticket where one comes, and closes.
     ///
     /// Errors: the socket's, the engine's, and a handshake of another kind than was meant.
@@ -144,7 +154,11 @@ impl Visitor {
         let failed = |e: std::io::Error| format!("{}: {e}", self.address);
         let mut stream = TcpStream::connect(self.address).map_err(failed)?;
         stream.set_nodelay(true).map_err(failed)?;
+        stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
         self.client.begin()?;
+        if self.kind.fault.is_some() {
+            return self.fail(&mut stream);
+        }
         let mut filled = 0;
         loop {
             stream.write_all(self.client.take_out()).map_err(failed)?;
@@ -165,7 +179,35 @@ impl Visitor {
         self.tickets = self.client.tickets();
         self.client.check()
     }
+
+    /// Sends what the fault is made of until there is no more of it, and hears the server out; a silent client leaves after its flight. How a
+    /// server ends such a connection is its own affair.
+    fn fail(&mut self, stream: &mut TcpStream) -> Result<(), String> {
+        let failed = |e: std::io::Error| format!("{}: {e}", self.address);
+        stream.write_all(self.client.take_out()).map_err(failed)?;
+        let mut filled = 0;
+        while let Ok(bytes @ 1..) = stream.read(&mut self.input[filled..]) {
+            filled += bytes;
+            let came = self.client.receive(&mut self.input[..filled])?;
+            self.input.copy_within(came.consumed..filled, 0);
+            filled -= came.consumed;
+            let out = self.client.take_out();
+            if !out.is_empty() && stream.write_all(out).is_err() {
+                break;
+            }
+            if self.kind.fault == Some(Fault::Silent) && self.client.flights() > 1 {
+                break;
+            }
+        }
+        if self.client.tickets() > self.tickets {
+            return Err(format!("{}: a {} came to a session", self.address, self.kind));
+        }
+        Ok(())
+    }
 }
+
+/// How long a server may take for an answer.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// One connection without a byte: what every handshake costs besides.
 ///
@@ -200,6 +242,22 @@ pub struct Measured {
     pub times: Times,
     /// Without a byte: of the same process, or of one that does nothing else.
     pub plain: Times,
+    /// The kernel's share of the process's time, where all of it were handshakes.
+    pub kernel_share: Option<f64>,
+}
+
+impl Measured {
+    /// A handshake without the connection, in microseconds.
+    #[must_use]
+    pub fn net(&self) -> Option<f64> {
+        Some(self.times.median()? - self.plain.median()?)
+    }
+
+    /// What of it is the kernel's, in microseconds: a connection without a byte is nothing else.
+    #[must_use]
+    pub fn kernel(&self) -> Option<f64> {
+        Some((self.times.median()? * self.kernel_share? - self.plain.median()?).max(0.0))
+    }
 }
 
 /// Where connections without a byte go.
@@ -216,6 +274,8 @@ struct Contestant {
     nanos: Vec<u64>,
     /// The place of its door.
     door: usize,
+    /// What it had used when it came up, where nobody knocks at it.
+    before: Option<Modes>,
 }
 
 /// CPU of each server for one handshake of a kind, and of a connection without one: batches of each in turn, for `time`. The broker, where one
@@ -236,12 +296,16 @@ pub fn measure(kind: Kind, peers: &[Peer], broker: Option<&Server>, time: Durati
     let mut children = vec![plain];
     let mut all = Vec::new();
     let mut enter = |name: &str, pid, address, door| -> Result<(), String> {
-        let visitor = Visitor::new(kind, address).map_err(|why| format!("{name}: {why}"))?;
+        let failed = |why| format!("{name}: {why}");
+        let mut visitor = Visitor::new(kind, address).map_err(failed)?;
+        // What a library does once, such as gathering entropy, is no handshake's.
+        visitor.visit().map_err(failed)?;
         all.push(Contestant {
             name: name.into(),
             pid,
             visitor,
             nanos: Vec::new(),
+            before: (door == 0).then(|| Modes::of(pid).ok()).flatten(),
             door,
         });
         Ok(())
@@ -258,7 +322,7 @@ pub fn measure(kind: Kind, peers: &[Peer], broker: Option<&Server>, time: Durati
         && kind.key == Key::P256
     {
         doors.push(door(pid, broker.address));
-        enter("skerry, the broker", pid, address, 1)?;
+        enter(BROKER, pid, address, 1)?;
     }
     let until = Instant::now() + time;
     while Instant::now() < until {
@@ -274,6 +338,9 @@ pub fn measure(kind: Kind, peers: &[Peer], broker: Option<&Server>, time: Durati
         .into_iter()
         .map(|one| Measured {
             plain: Times::new(doors.get(one.door).map(|door| door.nanos.clone()).unwrap_or_default()),
+            kernel_share: one
+                .before
+                .and_then(|before| Modes::of(one.pid).ok()?.since(before).kernel_share()),
             name: one.name,
             times: Times::new(one.nanos),
         })

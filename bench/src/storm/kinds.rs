@@ -6,7 +6,7 @@ use skerry_tls::crypto::system::SystemRandom;
 use skerry_tls::testing::Fixture;
 use skerry_tls::x509::develop::{Issued, Validity};
 
-use crate::handshake::{Client, Key, Kind, Setup, Shape, start_arena};
+use crate::handshake::{Client, Key, Kind, Shape, canned, start_arena};
 use skerry_tls::suite::Version;
 
 /// What one connection does, one after the other.
@@ -40,19 +40,8 @@ pub struct Failure {
 /// No failure: a connection that is closed before its first byte, as a health probe does. What every other costs besides.
 pub const NOTHING: &str = "closed at once";
 
-/// Where a hello's version stands: after the headers of record and message.
-const VERSION_AT: usize = 9;
-/// Where the length of its session id stands: after version and random.
-const SESSION_ID_AT: usize = VERSION_AT + 2 + 32;
-
 fn hello(version: Version) -> Result<Vec<u8>, String> {
-    let kind = Kind {
-        version,
-        shape: Shape::Full,
-        key: Key::P256,
-        setup: Setup::Alike,
-    };
-    let mut client = Client::new(kind);
+    let mut client = Client::new(Kind::new(version, Shape::Full, Key::P256));
     client.begin()?;
     Ok(client.take_out().to_vec())
 }
@@ -77,11 +66,9 @@ pub fn failures() -> Result<Vec<Failure>, String> {
     let hello_13 = hello(Version::Tls13)?;
     let hello_12 = hello(Version::Tls12)?;
     let mut old = hello_12.clone();
-    old[VERSION_AT..][..2].copy_from_slice(&[3, 2]);
+    canned::make_old(&mut old);
     let mut strange = hello_13.clone();
-    let suites = SESSION_ID_AT + 1 + usize::from(strange[SESSION_ID_AT]) + 2;
-    // TLS_AES_128_CCM_SHA256.
-    strange[suites..][..2].copy_from_slice(&[0x13, 0x04]);
+    canned::make_strange(&mut strange);
     let valid = |from, to| Validity {
         not_before: Timestamp(from),
         not_after: Timestamp(to),
@@ -132,10 +119,7 @@ pub fn failures() -> Result<Vec<Failure>, String> {
             is_mutual: false,
         },
         // ApiVersions, as Kafka's clients begin.
-        early(
-            "plaintext Kafka",
-            b"\0\0\0\x28\0\x12\0\x03\0\0\0\x01\0\x0aconsumer-1\0\x0eskerry-client\x061.2.3\0\0",
-        ),
+        early("plaintext Kafka", canned::PLAINTEXT),
         early("HTTP", b"GET / HTTP/1.1\r\nHost: localhost\r\nAccept: */*\r\n\r\n"),
         early("old version", &old),
         early("no common suite", &strange),

@@ -13,7 +13,7 @@ use std::time::Duration;
 pub use load::{LoadArgs, run as run_load};
 
 use crate::broker::{Engine, Pace, Plan, Producer, Run, SHAPES};
-use crate::handshake::{Key, Kind, Setup, Shape, Times, Visitor, batch, knock};
+use crate::handshake::{Key, Kind, Shape, Times, Visitor, batch, knock};
 use crate::machine::Machine;
 use crate::process;
 use crate::report::{Cell, Column, Report, Section, column};
@@ -140,13 +140,7 @@ pub fn run(args: &Args) -> Result<(), String> {
 fn reference(server: &Server) -> Result<f64, String> {
     let pid = server.pid.ok_or("the broker's process is not known")?;
     let address = server.target(true)?.address;
-    let kind = Kind {
-        version: Version::Tls13,
-        shape: Shape::Full,
-        key: Key::P256,
-        setup: Setup::Alike,
-    };
-    let mut visitor = Visitor::new(kind, address)?;
+    let mut visitor = Visitor::new(Kind::new(Version::Tls13, Shape::Full, Key::P256), address)?;
     let (mut whole, mut connection) = (Vec::new(), Vec::new());
     for _ in 0..REFERENCE_BATCHES {
         whole.push(batch(pid, || visitor.visit())?);

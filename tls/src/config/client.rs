@@ -37,6 +37,9 @@ pub struct ClientConfig<'a, P: Provider> {
     /// The record_size_limit to tell (RFC 8449 §4): 64 to 16,385 bytes of content, to which TLS 1.3 counts one more for the type. `None` tells
     /// none, and records of 16,384 come.
     pub record_size_limit: Option<u16>,
+    /// The shortest ClientHello, its record header counted, for networks that stumble over short ones or servers that are to be measured:
+    /// a shorter one is padded (RFC 7685), by four bytes at least. 0 pads nothing.
+    pub hello_bytes_min: u16,
 }
 
 impl<'a, P: Provider> ClientConfig<'a, P> {
@@ -56,6 +59,7 @@ impl<'a, P: Provider> ClientConfig<'a, P> {
             resume: &[],
             tickets: true,
             record_size_limit: None,
+            hello_bytes_min: 0,
         }
     }
 }

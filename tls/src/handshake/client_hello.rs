@@ -16,6 +16,7 @@ use crate::message::{
     ClientHello, KeyShare, KeyShares, OfferedPsks, PskIdentity, RANDOM_BYTES, SESSION_ID_BYTES_MAX, U16List, Writer,
 };
 use crate::meter::Phase;
+use crate::record::HEADER_BYTES;
 use crate::saved::{SavedSession, binding};
 use crate::suite::{CipherSuite, Group, SHARE_BYTES_MAX, SignatureScheme, Version};
 
@@ -135,15 +136,23 @@ impl<P: Provider> Opening<P> {
             let at = spare.len().checked_sub(aside_bytes).ok_or(Cause::Internal)?;
             let (out, aside) = spare.split_at_mut(at);
             let mut hello = Writer::new(out);
-            let parts = Parts {
+            let mut parts = Parts {
                 opening: self,
                 config,
                 cookie: retry.and_then(|retry| retry.cookie),
                 ticket_12,
                 psk: psk.map(|psk| (psk, elapsed(psk, now))),
+                padding: None,
             };
-            let binders_bytes = parts.encode(&mut hello, aside)?;
-            let bytes = hello.written();
+            let mut binders_bytes = parts.encode(&mut hello, aside)?;
+            let mut bytes = hello.written();
+            let short = usize::from(config.hello_bytes_min).saturating_sub(HEADER_BYTES + bytes);
+            if short > 0 {
+                parts.padding = u16::try_from(short.saturating_sub(EXTENSION_HEADER_BYTES)).ok();
+                hello = Writer::new(out);
+                binders_bytes = parts.encode(&mut hello, aside)?;
+                bytes = hello.written();
+            }
             if let Some(psk) = psk {
                 let (truncated, binders) = out
                     .split_at_mut_checked(bytes.saturating_sub(binders_bytes))
@@ -167,6 +176,9 @@ impl<P: Provider> Opening<P> {
 /// Room for what a hello borrows: shares, and of a PSK all but the ticket.
 const ASIDE_BYTES: usize = Group::ALL.len() * (4 + SHARE_BYTES_MAX) + 2 + 4 + 1 + DIGEST_BYTES_MAX;
 
+/// Type and length of an extension.
+const EXTENSION_HEADER_BYTES: usize = 4;
+
 /// What one hello is written from.
 struct Parts<'h, 'c, P: Provider> {
     opening: &'h Opening<P>,
@@ -175,6 +187,8 @@ struct Parts<'h, 'c, P: Provider> {
     ticket_12: &'h [u8],
     /// The session whose PSK is offered, and how many milliseconds ago it came.
     psk: Option<(&'h SavedSession<'c>, u32)>,
+    /// Zeros of a padding.
+    padding: Option<u16>,
 }
 
 impl<P: Provider> Parts<'_, '_, P> {
@@ -238,6 +252,7 @@ impl<P: Provider> Parts<'_, '_, P> {
             cookie: self.cookie,
             psk_key_exchange_modes: (offers_13 && (config.tickets || psks.is_some())).then_some(&[PSK_DHE_KE]),
             key_share: offers_13.then_some(KeyShares::new(shares)),
+            padding: self.padding,
             pre_shared_key: psks,
             ..bare
         }

@@ -61,6 +61,8 @@ pub struct ClientHello<'a> {
     pub record_size_limit: Option<u16>,
     /// early_data.
     pub early_data: bool,
+    /// padding (RFC 7685): how many zeros to write, if any. Not read.
+    pub padding: Option<u16>,
     /// pre_shared_key: it was the last.
     pub pre_shared_key: Option<OfferedPsks<'a>>,
 }
@@ -98,6 +100,7 @@ impl<'a> ClientHello<'a> {
             max_fragment_length: None,
             record_size_limit: None,
             early_data: false,
+            padding: None,
             pre_shared_key: None,
         }
     }
@@ -162,6 +165,7 @@ impl<'a> ClientHello<'a> {
             ExtensionType::ApplicationLayerProtocolNegotiation
             | ExtensionType::StatusRequest
             | ExtensionType::SignedCertificateTimestamp
+            | ExtensionType::Padding
             | ExtensionType::PostHandshakeAuth => return Ok(()),
         }
         r.end()
@@ -247,6 +251,9 @@ impl<'a> ClientHello<'a> {
         }
         if self.early_data {
             w.extension(E::EarlyData, |_| Ok(()))?;
+        }
+        if let Some(zeros) = self.padding {
+            w.extension(E::Padding, |w| (0..zeros).try_for_each(|_| w.u8(0)))?;
         }
         if let Some(psks) = self.pre_shared_key {
             w.extension(E::PreSharedKey, |w| {

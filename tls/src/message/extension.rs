@@ -49,6 +49,7 @@ extension_types! {
     SignatureAlgorithms = 13 "signature_algorithms",
     ApplicationLayerProtocolNegotiation = 16 "application_layer_protocol_negotiation",
     SignedCertificateTimestamp = 18 "signed_certificate_timestamp",
+    Padding = 21 "padding",
     ExtendedMasterSecret = 23 "extended_master_secret",
     RecordSizeLimit = 28 "record_size_limit",
     SessionTicket = 35 "session_ticket",
@@ -71,13 +72,14 @@ impl ExtensionType {
         self as u16
     }
 
-    /// Whether a client of ours ever sends it.
+    /// Whether a client of ours ever asks for it. Padding asks for nothing.
     const fn is_offered(self) -> bool {
         !matches!(
             self,
             Self::StatusRequest
                 | Self::ApplicationLayerProtocolNegotiation
                 | Self::SignedCertificateTimestamp
+                | Self::Padding
                 | Self::EarlyData
                 | Self::CertificateAuthorities
                 | Self::PostHandshakeAuth

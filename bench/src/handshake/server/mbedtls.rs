@@ -8,7 +8,7 @@ use mbedtls::cipher::raw::CipherType;
 use mbedtls::error::codes;
 use mbedtls::pk::{EcGroupId, Pk};
 use mbedtls::rng::{CtrDrbg, OsEntropy};
-use mbedtls::ssl::config::{AuthMode, Endpoint, Preset, Transport};
+use mbedtls::ssl::config::{AuthMode, Endpoint, Preset, Transport, Version};
 use mbedtls::ssl::{Config, Context, Io, TicketContext};
 use mbedtls::x509::Certificate;
 use skerry_tls::testing::Fixture;
@@ -61,6 +61,7 @@ impl Mbedtls {
         let random = Arc::new(CtrDrbg::new(Arc::new(OsEntropy::new()), None)?);
         let mut config = Config::new(Endpoint::Server, Transport::Stream, Preset::Default);
         config.set_rng(Arc::clone(&random));
+        config.set_min_version(Version::Tls1_2)?;
         let list = |der: &[u8]| -> mbedtls::Result<_> {
             let mut list = mbedtls::alloc::List::new();
             list.push(Certificate::from_der(der)?);
@@ -93,6 +94,10 @@ impl Server for Mbedtls {
         self.context = Some(Context::new(Arc::clone(&self.config)));
         self.established = false;
         Ok(())
+    }
+
+    fn end(&mut self) {
+        self.context = None;
     }
 
     fn receive(&mut self, bytes: &mut [u8], out: &mut Vec<u8>) -> Result<(), String> {

@@ -15,6 +15,7 @@ pub use ours::{provider, start_arena};
 
 use super::Kind;
 use skerry_tls::crypto::either::Choice;
+use skerry_tls::notes::Notes;
 use skerry_tls::suite::Version;
 
 /// A TLS server of one connection at a time.
@@ -23,6 +24,19 @@ pub trait Server {
     ///
     /// Errors: the library's.
     fn begin(&mut self) -> Result<(), String>;
+
+    /// What is left of the last connection is dropped.
+    fn end(&mut self) {}
+
+    /// What it noted of the connection, where it notes anything.
+    fn notes(&self) -> Option<&Notes> {
+        None
+    }
+
+    /// Ticks that the calls of its engine took on the connection, where it counts them.
+    fn engine_ticks(&self) -> u64 {
+        0
+    }
 
     /// Takes what the client sent, all of it, and adds what it answers to `out`.
     ///
@@ -37,6 +51,8 @@ pub enum Peer {
     Skerry(Choice),
     /// rustls over aws-lc-rs.
     Rustls,
+    /// rustls over ring.
+    RustlsRing,
     /// OpenSSL, the system's.
     OpenSsl,
     /// mbedtls's own server.
@@ -45,10 +61,11 @@ pub enum Peer {
 
 impl Peer {
     /// Every one.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Skerry(Choice::Fast),
         Self::Skerry(Choice::Mbedtls),
         Self::Rustls,
+        Self::RustlsRing,
         Self::OpenSsl,
         Self::Mbedtls,
     ];
@@ -60,6 +77,7 @@ impl Peer {
             Self::Skerry(Choice::Mbedtls) => "skerry-mbedtls",
             Self::Skerry(_) => "skerry",
             Self::Rustls => "rustls",
+            Self::RustlsRing => "rustls-ring",
             Self::OpenSsl => "openssl",
             Self::Mbedtls => "mbedtls",
         }
@@ -78,6 +96,8 @@ impl Peer {
             Self::Skerry(choice) => format!("Skerry {}, provider {choice}", env!("CARGO_PKG_VERSION")),
             #[cfg(feature = "rustls-peer")]
             Self::Rustls => "rustls 0.23 with aws-lc-rs".into(),
+            #[cfg(feature = "rustls-peer")]
+            Self::RustlsRing => "rustls 0.23 with ring".into(),
             #[cfg(feature = "openssl-peer")]
             Self::OpenSsl => ::openssl::version::version().into(),
             #[cfg(feature = "mbedtls-peer")]
@@ -92,10 +112,16 @@ impl Peer {
     pub const fn is_built_in(self) -> bool {
         match self {
             Self::Skerry(_) => true,
-            Self::Rustls => cfg!(feature = "rustls-peer"),
+            Self::Rustls | Self::RustlsRing => cfg!(feature = "rustls-peer"),
             Self::OpenSsl => cfg!(feature = "openssl-peer"),
             Self::Mbedtls => cfg!(feature = "mbedtls-peer"),
         }
+    }
+
+    /// Whether its memory comes from the heap of fixed size that Mbed TLS is given.
+    #[must_use]
+    pub const fn has_fixed_heap(self) -> bool {
+        matches!(self, Self::Skerry(Choice::Mbedtls) | Self::Mbedtls)
     }
 
     /// Whether it has that kind of handshake.
@@ -111,7 +137,9 @@ impl Peer {
         match self {
             Self::Skerry(choice) => Ok(Box::new(ours::Ours::new(choice, kind)?)),
             #[cfg(feature = "rustls-peer")]
-            Self::Rustls => Ok(Box::new(rustls::Rustls::new(kind)?)),
+            Self::Rustls => Ok(Box::new(rustls::Rustls::new(kind, rustls::Primitives::AwsLc)?)),
+            #[cfg(feature = "rustls-peer")]
+            Self::RustlsRing => Ok(Box::new(rustls::Rustls::new(kind, rustls::Primitives::Ring)?)),
             #[cfg(feature = "openssl-peer")]
             Self::OpenSsl => Ok(Box::new(openssl::OpenSsl::new(kind)?)),
             #[cfg(feature = "mbedtls-peer")]

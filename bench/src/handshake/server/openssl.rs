@@ -94,6 +94,10 @@ impl Server for OpenSsl {
         Ok(())
     }
 
+    fn end(&mut self) {
+        self.stream = None;
+    }
+
     fn receive(&mut self, bytes: &mut [u8], out: &mut Vec<u8>) -> Result<(), String> {
         let stream = self.stream.as_mut().ok_or("no connection was begun")?;
         let pipe = stream.get_mut();

@@ -1,5 +1,7 @@
 //! Our engine, over the provider type that the broker has, with certificates checked as the broker checks them.
 
+use skerry_net::host::Clock as _;
+use skerry_net::linux::LinuxClock;
 use skerry_tls::config::{ClientAuth, Config, ServerConfig};
 use skerry_tls::crypto::arena;
 use skerry_tls::crypto::either::{Choice, Either};
@@ -7,6 +9,7 @@ use skerry_tls::crypto::fast::Fast;
 use skerry_tls::crypto::mbedtls::Mbedtls;
 use skerry_tls::crypto::system::SystemRandom;
 use skerry_tls::handshake::TicketKeys;
+use skerry_tls::notes::Notes;
 use skerry_tls::testing::{Fixture, Loaded};
 use skerry_tls::x509::{ByProvider, Cached, Policy, TrustStore};
 
@@ -38,6 +41,8 @@ pub struct Ours {
     tickets: TicketKeys<Chosen>,
     verifier: Option<Verifier>,
     end: End<Chosen>,
+    clock: LinuxClock,
+    engine_ticks: u64,
 }
 
 impl Ours {
@@ -54,14 +59,25 @@ impl Ours {
             tickets: tickets.map_err(|error| format!("ticket keys: {error:?}"))?,
             verifier,
             end: End::default(),
+            clock: LinuxClock::new(),
+            engine_ticks: 0,
         })
     }
 }
 
 impl Server for Ours {
     fn begin(&mut self) -> Result<(), String> {
+        self.engine_ticks = 0;
         self.end.serve();
         Ok(())
+    }
+
+    fn notes(&self) -> Option<&Notes> {
+        Some(&self.end.notes)
+    }
+
+    fn engine_ticks(&self) -> u64 {
+        self.engine_ticks
     }
 
     fn receive(&mut self, bytes: &mut [u8], out: &mut Vec<u8>) -> Result<(), String> {
@@ -76,7 +92,9 @@ impl Server for Ours {
             tickets_sent: 1,
             ..ServerConfig::new(&identities)
         };
+        let began = self.clock.ticks();
         let came = self.end.receive(self.provider, Config::Server(&config), bytes, &mut []);
+        self.engine_ticks += self.clock.ticks().0.saturating_sub(began.0);
         out.extend_from_slice(self.end.take_out());
         match came {
             Ok(came) if came.consumed == bytes.len() => Ok(()),

@@ -1,8 +1,8 @@
-//! rustls with aws-lc-rs.
+//! rustls, with aws-lc-rs or with ring.
 
 use std::sync::Arc;
 
-use rustls::crypto::aws_lc_rs::{Ticketer, default_provider};
+use rustls::crypto::{aws_lc_rs, ring};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::version::{TLS12, TLS13};
@@ -12,18 +12,29 @@ use skerry_tls::testing::Fixture;
 
 use super::{Kind, Server};
 
+/// Whose primitives it uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Primitives {
+    AwsLc,
+    Ring,
+}
+
 pub struct Rustls {
     config: Arc<ServerConfig>,
     connection: Option<ServerConnection>,
 }
 
 impl Rustls {
-    pub fn new(kind: Kind) -> Result<Self, String> {
-        Self::try_new(kind).map_err(|error| format!("rustls: {error}"))
+    pub fn new(kind: Kind, primitives: Primitives) -> Result<Self, String> {
+        Self::try_new(kind, primitives).map_err(|error| format!("rustls: {error}"))
     }
 
-    fn try_new(kind: Kind) -> Result<Self, Box<dyn std::error::Error>> {
-        let provider = Arc::new(default_provider());
+    fn try_new(kind: Kind, primitives: Primitives) -> Result<Self, Box<dyn std::error::Error>> {
+        let (provider, ticketer) = match primitives {
+            Primitives::AwsLc => (aws_lc_rs::default_provider(), aws_lc_rs::Ticketer::new()?),
+            Primitives::Ring => (ring::default_provider(), ring::Ticketer::new()?),
+        };
+        let provider = Arc::new(provider);
         let version = match kind.version {
             Version::Tls13 => &TLS13,
             Version::Tls12 => &TLS12,
@@ -42,7 +53,7 @@ impl Rustls {
         let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(fixture.key));
         let mut config = builder.with_single_cert(vec![CertificateDer::from(fixture.certificate)], key)?;
         if kind.is_alike() {
-            config.ticketer = Ticketer::new()?;
+            config.ticketer = ticketer;
             config.session_storage = Arc::new(NoServerSessionStorage {});
             config.send_tls13_tickets = 1;
         }
@@ -59,6 +70,10 @@ impl Server for Rustls {
         let connection = ServerConnection::new(Arc::clone(&self.config));
         self.connection = Some(connection.map_err(|error| error.to_string())?);
         Ok(())
+    }
+
+    fn end(&mut self) {
+        self.connection = None;
     }
 
     fn receive(&mut self, bytes: &mut [u8], out: &mut Vec<u8>) -> Result<(), String> {

@@ -1,8 +1,15 @@
 //! What was measured, as a table for a person or as JSON for a program.
 
+pub mod chart;
+mod page;
+mod progress;
+
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
+
+pub use page::{Figure, page, write};
+pub use progress::Progress;
 
 use comfy_table::{CellAlignment, Table, presets};
 use serde_json::{Map, Value, json};
@@ -31,6 +38,8 @@ pub enum Cell {
     Text(String),
     /// A number.
     Number(f64),
+    /// A whole number.
+    Count(u64),
     /// Not measured.
     None,
 }
@@ -38,6 +47,18 @@ pub enum Cell {
 impl From<&str> for Cell {
     fn from(text: &str) -> Self {
         Self::Text(text.into())
+    }
+}
+
+impl From<u64> for Cell {
+    fn from(count: u64) -> Self {
+        Self::Count(count)
+    }
+}
+
+impl From<usize> for Cell {
+    fn from(count: usize) -> Self {
+        Self::Count(count as u64)
     }
 }
 
@@ -58,6 +79,7 @@ impl Cell {
     fn text(&self) -> String {
         match self {
             Self::Text(text) => text.clone(),
+            Self::Count(n) => grouped(*n as f64),
             Self::Number(n) if n.abs() >= 100.0 || *n == 0.0 => grouped(*n),
             Self::Number(n) if n.abs() >= 10.0 => format!("{n:.1}"),
             Self::Number(n) if n.abs() >= 1.0 => format!("{n:.2}"),
@@ -66,9 +88,14 @@ impl Cell {
         }
     }
 
+    const fn is_number(&self) -> bool {
+        matches!(self, Self::Number(_) | Self::Count(_) | Self::None)
+    }
+
     fn json(&self) -> Value {
         match self {
             Self::Text(text) => json!(text),
+            Self::Count(n) => json!(n),
             Self::Number(n) => json!((n * 1000.0).round() / 1000.0),
             Self::None => Value::Null,
         }
@@ -109,7 +136,10 @@ impl Section {
             table.add_row(row.iter().map(Cell::text));
         }
         for (at, column) in table.column_iter_mut().enumerate() {
-            let is_number = self.rows.iter().any(|row| matches!(row.get(at), Some(Cell::Number(_))));
+            let is_number = self
+                .rows
+                .iter()
+                .any(|row| matches!(row.get(at), Some(Cell::Number(_) | Cell::Count(_))));
             if is_number {
                 column.set_cell_alignment(CellAlignment::Right);
             }
