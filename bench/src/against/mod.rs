@@ -177,6 +177,8 @@ struct Turn {
     target: usize,
     /// Nothing but a connection where there is none.
     visitor: Option<(Kind, Visitor)>,
+    /// Otherwise what should be resumed is made in full: the server wants it so.
+    resumes: bool,
     cpu: Vec<u64>,
     waited: Vec<u64>,
 }
@@ -259,12 +261,15 @@ pub fn run(args: &Args, address: &str, broker: Option<&Server>) -> Result<(Repor
 
     progress.begin("by turns");
     let mut turns = Vec::new();
-    for at in 0..targets.len() {
+    for (at, target) in targets.iter().enumerate() {
         turns.push(Turn::new(at, None));
         for kind in KINDS {
-            match ready(&targets[at], kind, args.warm_up / 10, &mut pace) {
-                Ok(visitor) => turns.push(Turn::new(at, Some((kind, visitor)))),
-                Err(why) => about.push(("left out", format!("{} of {}: {why}", name(kind), targets[at].name))),
+            match ready(target, kind, args.warm_up / 10, &mut pace) {
+                Ok((visitor, resumes)) => turns.push(Turn {
+                    resumes,
+                    ..Turn::new(at, Some((kind, visitor)))
+                }),
+                Err(why) => about.push(("left out", format!("{} of {}: {why}", name(kind), target.name))),
             }
         }
     }
@@ -285,10 +290,22 @@ pub fn run(args: &Args, address: &str, broker: Option<&Server>) -> Result<(Repor
     );
     kinds.rows = turns.iter().map(|turn| turn.row(&turns, &targets)).collect();
 
+    for turn in turns.iter().filter(|turn| !turn.resumes) {
+        let what = turn.kind().map(name).unwrap_or_default();
+        let target = targets[turn.target].name;
+        about.push((
+            "left out",
+            format!("{what} of {target}: it does not resume; what is offered to it is made in full"),
+        ));
+    }
+
     progress.begin("several at once, and failing");
     let mut crowds = section("Several connections at once", CROWD);
     let mut failing = section("Handshakes that fail, several at once", CROWD);
-    let takes = |kind: Kind, at: usize| turns.iter().any(|turn| turn.target == at && turn.kind() == Some(kind));
+    let takes = |kind: Kind, at: usize| {
+        let same = |turn: &Turn| turn.target == at && turn.kind() == Some(kind) && turn.resumes;
+        turns.iter().any(same)
+    };
     for (at, target) in targets.iter().enumerate() {
         for kind in KINDS.into_iter().filter(|kind| takes(*kind, at)) {
             crowds
@@ -396,14 +413,18 @@ fn warm_up(
     Ok(points)
 }
 
-/// A client whose kind the server takes and has had some of.
-fn ready(target: &Target, kind: Kind, count: u32, pace: &mut Pace) -> Result<Visitor, String> {
+/// A client whose kind the server takes and has had some of, and whether the server resumes where that is the kind.
+fn ready(target: &Target, kind: Kind, count: u32, pace: &mut Pace) -> Result<(Visitor, bool), String> {
     let mut visitor = Visitor::new(kind, target.address)?;
+    let resumes = !kind.is_resumed() || visitor.visit().is_ok();
+    if !resumes {
+        visitor = Visitor::lenient(kind, target.address)?;
+    }
     for _ in 0..count.max(1) {
         pace.wait();
         visitor.visit()?;
     }
-    Ok(visitor)
+    Ok((visitor, resumes))
 }
 
 impl Turn {
@@ -411,6 +432,7 @@ impl Turn {
         Self {
             target,
             visitor,
+            resumes: true,
             cpu: Vec::new(),
             waited: Vec::new(),
         }

@@ -23,6 +23,8 @@ pub struct Client {
     resume: Vec<u8>,
     /// Whether the present connection is the first.
     is_first: bool,
+    /// Whether a full handshake will do where a session should be resumed.
+    lenient: bool,
     /// Flights that this connection sent.
     flights: u32,
     /// The last of them.
@@ -50,6 +52,7 @@ impl Client {
             end: End::default(),
             resume: Vec::new(),
             is_first: true,
+            lenient: false,
             flights: 0,
             out: Vec::new(),
         }
@@ -106,6 +109,11 @@ impl Client {
         &self.out
     }
 
+    /// From now on a full handshake will do where a session should be resumed.
+    pub const fn be_lenient(&mut self) {
+        self.lenient = true;
+    }
+
     /// Flights that the present connection had to send; an empty one counts.
     #[must_use]
     pub const fn flights(&self) -> u32 {
@@ -140,7 +148,7 @@ impl Client {
         if !self.is_connected()
             || !agreed.suite.is_some_and(|suite| self.kind.suites().contains(&suite))
             || (self.kind.is_alike() && agreed.group != group)
-            || agreed.resumed != resumed
+            || (agreed.resumed != resumed && !self.lenient)
             || agreed.own_scheme.is_some() != self.kind.is_mutual()
         {
             return Err(format!(

@@ -128,8 +128,21 @@ impl Visitor {
     ///
     /// Errors: as [`Visitor::visit`].
     pub fn new(kind: Kind, address: SocketAddr) -> Result<Self, String> {
+        Self::with(Client::new(kind), kind, address)
+    }
+
+    /// As [`Visitor::new`], of a server that need not resume what it is asked to.
+    ///
+    /// Errors: as [`Visitor::visit`].
+    pub fn lenient(kind: Kind, address: SocketAddr) -> Result<Self, String> {
+        let mut client = Client::new(kind);
+        client.be_lenient();
+        Self::with(client, kind, address)
+    }
+
+    fn with(client: Client, kind: Kind, address: SocketAddr) -> Result<Self, String> {
         let mut visitor = Self {
-            client: Client::new(kind),
+            client,
             kind,
             address,
             input: vec![0; 32 << 10],

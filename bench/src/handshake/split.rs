@@ -102,7 +102,7 @@ mod tests {
             notes.cost.add(Phase::RecordCrypto, Ticks(ticks / 2));
             notes.trail.note(Step {
                 from: StateId::AwaitClientHello,
-                to: StateId::AwaitFinished,
+                to: StateId::AwaitClientFinished,
                 ticks: Ticks(ticks / 2),
             });
             Sample::new(nanos, [ticks, ticks * 9 / 10], &notes)

@@ -153,7 +153,7 @@ impl Timeline {
                     axes.draw_series([Rectangle::new([(piece.from, top), (piece.to, bottom)], fill.filled())])?;
                     spent += piece.to - piece.from;
                 }
-                let last = self.pieces.iter().filter(|piece| piece.lane == *lane).next_back();
+                let last = self.pieces.iter().rfind(|piece| piece.lane == *lane);
                 let (x, y) = axes.backend_coord(&(last.map_or(0.0, |piece| piece.to), number as f64 + 0.5));
                 let (left, _) = axes.backend_coord(&(0.0, 0.0));
                 let name = Text::new(
