@@ -38,7 +38,7 @@ check:
 	cargo fmt --manifest-path tests/fuzz/Cargo.toml --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
-	tests/thumb.sh
+	tests/bare.sh
 
 # The example firmware: its size, and its records in a live broker, by an emulated Cortex-M4 in plain and over TLS.
 firmware:
