@@ -1,6 +1,6 @@
 # Everyday commands. Each installs first, or names, what this machine lacks for it (tests/setup.sh).
 
-.PHONY: run test unit sim interop check firmware fuzz bench bench-baseline bench-broker guard guard-baseline
+.PHONY: run test unit sim interop check firmware check-arm fuzz bench bench-baseline bench-broker guard guard-baseline
 
 # Arguments of the broker, e.g. make run ARGS="server.properties --override num.partitions=4"
 ARGS ?=
@@ -48,6 +48,11 @@ firmware:
 	cargo test --package skerry-core --features embedded-io,embedded-nal,defmt,bytes --doc --test client
 	cargo test --package skerry-tests --test device
 	tests/firmware.sh
+
+# Everything for other machines: firmware, then the broker for 64 and 32 bits of ARM Linux, its crates' unit tests and a client of it.
+check-arm: firmware
+	tests/setup.sh arm
+	tests/arm.sh
 
 # libFuzzer works with a stable compiler once its instrumentation flags are let through.
 fuzz:

@@ -9,7 +9,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 for target in thumbv7em-none-eabihf thumbv6m-none-eabi riscv32imac-unknown-none-elf; do
-    LIBRARIES=core tests/cross.sh "$target" build --quiet --locked --manifest-path tests/bare/Cargo.toml
+    LIBRARIES=core tests/cross.sh "$target" build --quiet --manifest-path tests/bare/Cargo.toml
     echo "core and tls link for $target"
 done
 # With what core offers to firmware. Not on thumbv6m, where bytes asks for atomics by other means, which only a firmware can choose.

@@ -5,6 +5,8 @@
 #   tests/setup.sh check    run, and rustfmt, clippy, what the firmware check needs
 #   tests/setup.sh test     run, and every client, TLS peer and scanner of the interop suite with its language
 #   tests/setup.sh firmware what the example firmware needs: its compiler, and an emulator
+#   tests/setup.sh arm      run, compilers for ARM Linux and for firmware, and qemu to run what they made
+#   tests/setup.sh dist     arm, and what makes and checks Debian packages
 #   tests/setup.sh fuzz     run, and cargo-fuzz
 #   tests/setup.sh guard    run, and valgrind with gungraun's runner
 #
@@ -106,6 +108,27 @@ firmware() {
     command -v qemu-system-arm >/dev/null || debian qemu-system-arm
 }
 
+# Where rustup has the three targets it needs none of Debian's compiler, but the linkers and the C libraries all the same.
+arm() {
+    run
+    thumb
+    local target targets
+    targets=$(rustup target list --installed 2>/dev/null) || targets=
+    for target in thumbv6m-none-eabi riscv32imac-unknown-none-elf aarch64-unknown-linux-gnu armv7-unknown-linux-gnueabihf; do
+        grep -qx "$target" <<<"$targets" || debian rustc-web rust-web-src
+    done
+    debian gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-arm-linux-gnueabihf libc6-dev-armhf-cross
+    command -v qemu-aarch64-static >/dev/null && command -v qemu-arm-static >/dev/null || debian qemu-user-static
+    debian kcat openssl binutils
+    command -v python3 >/dev/null || debian python3
+}
+
+dist() {
+    arm
+    debian dpkg-dev
+    command -v systemd-analyze >/dev/null || debian systemd
+}
+
 fuzz() {
     run
     command -v c++ >/dev/null || debian g++
@@ -162,7 +185,7 @@ browser() {
 # One group's tools, and at the end whatever could not be had.
 for group in "${@:-run}"; do
     case $group in
-    run | check | firmware | fuzz | guard) "$group" ;;
+    run | check | firmware | arm | dist | fuzz | guard) "$group" ;;
     test)
         run
         clients
@@ -170,7 +193,7 @@ for group in "${@:-run}"; do
         browser
         ;;
     *)
-        say "setup.sh: no group named $group (run, check, firmware, test, fuzz, guard)"
+        say "setup.sh: no group named $group (run, check, firmware, arm, dist, test, fuzz, guard)"
         exit 2
         ;;
     esac
