@@ -1,6 +1,6 @@
 # Everyday commands. Each installs first, or names, what this machine lacks for it (tests/setup.sh).
 
-.PHONY: run test unit sim interop check firmware check-arm fuzz bench bench-baseline bench-broker guard guard-baseline
+.PHONY: run test unit sim interop check firmware check-arm dist fuzz bench bench-baseline bench-broker guard guard-baseline
 
 # Arguments of the broker, e.g. make run ARGS="server.properties --override num.partitions=4"
 ARGS ?=
@@ -53,6 +53,12 @@ firmware:
 check-arm: firmware
 	tests/setup.sh arm
 	tests/arm.sh
+
+# What users install, for amd64, arm64 and armhf, in target/dist; then each package is installed and started.
+dist:
+	tests/setup.sh dist
+	broker/packaging/dist
+	tests/packages.sh
 
 # libFuzzer works with a stable compiler once its instrumentation flags are let through.
 fuzz:

@@ -430,6 +430,21 @@ fn large_buffers(config: &Config) -> Option<String> {
     })
 }
 
+/// The largest pool of buffers: half of what one allocation may have, which is 1 GiB for a processor of 32 bits.
+const POOL_BYTES_MAX: u64 = isize::MAX as u64 / 2;
+
+/// What is wrong with a pool that no memory could hold, however much there is. Never so on a processor of 64 bits.
+fn beyond_addresses(count: u32, bytes: u64, bytes_max: u64) -> Option<String> {
+    (u64::from(count).saturating_mul(bytes) > bytes_max).then(|| {
+        format!(
+            "allowed: at most {} of {} each, as such a pool has {} at most on this processor",
+            bytes_max.checked_div(bytes).unwrap_or(0),
+            Bytes(bytes),
+            Bytes(bytes_max)
+        )
+    })
+}
+
 /// Takes the settings together. `None` when something needed is missing; what is wrong is added to `problems`.
 fn assemble(
     inputs: &Inputs<'_>,
@@ -497,6 +512,19 @@ fn assemble(
     if request_bytes_max <= s.message_max_bytes {
         let wrong = format!("allowed: more than message.max.bytes, which is {}", s.message_max_bytes);
         refuse("socket.request.max.bytes", &request_bytes_max.to_string(), &wrong);
+    }
+    let small = u64::from(s.limit_small_buffer_bytes).saturating_mul(2);
+    for (name, count, bytes) in [
+        (
+            "skerry.limits.large.buffers",
+            s.limit_large_buffers,
+            request_bytes_max.into(),
+        ),
+        ("skerry.limits.small.buffers", s.limit_small_buffers, small),
+    ] {
+        if let Some(wrong) = beyond_addresses(count, bytes, POOL_BYTES_MAX) {
+            refuse(name, &count.to_string(), &wrong);
+        }
     }
 
     for listener in listeners
@@ -692,6 +720,23 @@ mod tests {
 
     fn problems(file: &str) -> Vec<String> {
         load(&inputs(file, &[], &[])).unwrap_err()
+    }
+
+    #[test]
+    fn a_pool_that_a_processor_of_32_bits_cannot_address_is_refused() {
+        let gib = 1 << 30;
+        assert_eq!(beyond_addresses(64, 16 << 20, gib), None);
+        assert_eq!(
+            beyond_addresses(65, 16 << 20, gib).unwrap(),
+            "allowed: at most 64 of 16.0 MiB each, as such a pool has 1.0 GiB at most on this processor"
+        );
+        let most = "socket.request.max.bytes=2147483647\nskerry.limits.large.buffers=1024\n\
+            skerry.limits.small.buffers=65535\nskerry.limits.small.buffer.bytes=1048576\n";
+        if size_of::<usize>() == 4 {
+            assert_eq!(problems(most).len(), 2);
+        } else {
+            loaded(most);
+        }
     }
 
     #[test]
