@@ -5,6 +5,7 @@
 #   for 64 and 32 bits of ARM Linux: unit tests of core, net and tls with both providers of primitives, and those of every primitive,
 #     in programs for that processor under qemu-user; then the broker, with kcat over TLS as its client
 #   net and the broker once more with pages of 64 KiB, and buffers that 32 bits cannot address
+#   the packages of both, installed and started
 #   core's tests under Miri, where the toolchain has it
 #
 # Under qemu-user there is neither io_uring nor epoll_pwait2, so the ways around them are what runs here; the ring is tested on the
@@ -62,6 +63,8 @@ for target in aarch64-unknown-linux-gnu armv7-unknown-linux-gnueabihf; do
     echo "the broker for $target serves kcat over TLS"
 done
 beyond_addresses qemu-arm-static
+PROFILE=dev broker/packaging/dist arm64 armhf
+tests/packages.sh target/dist-dev
 
 if cargo +nightly miri --version >/dev/null 2>&1; then
     cargo +nightly miri test --quiet --package skerry-core --lib --target-dir target/miri

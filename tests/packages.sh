@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
-# Installs each Debian package of target/dist in a copy of this machine's file system that is thrown away, starts what its unit
-# starts, under qemu-user where it is for ARM, has a record go in and out and survive a restart, then upgrades, removes and purges it.
-# Tarballs are unpacked and held to their checksums. The unit is held to systemd's own check and to a bound on its exposure.
+# tests/packages.sh [FOLDER]: target/dist when none is named.
+#
+# Installs each Debian package of the folder in a copy of this machine's file system that is thrown away, starts what its unit starts,
+# under qemu-user where it is for ARM, has a record go in and out and survive a restart, then upgrades, removes and purges it. The
+# tarballs' contents are listed, all held to their checksums, the unit to systemd's own check and to a bound on its exposure.
 #
 # Needs root for the copy (an overlay, a name space of mounts and one of networks); says so and leaves that out otherwise. Systemd
 # itself is not started: nothing here shows that its sandbox leaves the broker what it needs.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-dist=$PWD/target/dist
+dist=$(realpath "${1:-target/dist}")
 
 (cd "$dist" && sha256sum --quiet --check SHA256SUMS)
 for tarball in "$dist"/skerry-*.tar.gz; do
@@ -69,7 +71,7 @@ inside() {
     end
     run
     # By name, which a static program has to find by itself.
-    [ "$("${program[@]}" /usr/bin/skerry --bootstrap-server localhost:9092 consume demo --from-beginning --max-messages 1)" = hello ]
+    [ "$("${program[@]}" /usr/bin/skerry consume demo --bootstrap-server localhost:9092 --from-beginning --max-messages 1)" = hello ]
     end
 
     # An upgrade leaves the settings as they were made, a removal the settings, a purge the data.

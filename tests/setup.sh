@@ -125,7 +125,7 @@ arm() {
 
 dist() {
     arm
-    debian dpkg-dev
+    debian dpkg-dev iproute2
     command -v systemd-analyze >/dev/null || debian systemd
 }
 
