@@ -79,8 +79,11 @@ fn deliver(producer: &mut Producer<'_>, socket: &mut Socket, time: &Time) -> Res
     }
 }
 
-/// Reads `count` records: offset, timestamp, key, value, number of headers.
-fn read(consumer: &mut Consumer<'_>, count: usize, time: &Time) -> Vec<(i64, i64, Vec<u8>, Vec<u8>, usize)> {
+/// A record as it was read: offset, timestamp, key, value, number of headers.
+type Record = (i64, i64, Vec<u8>, Vec<u8>, usize);
+
+/// Reads `count` records.
+fn read(consumer: &mut Consumer<'_>, count: usize, time: &Time) -> Vec<Record> {
     let (mut socket, mut seen) = (Socket::default(), Vec::new());
     while seen.len() < count {
         let now = time.now();

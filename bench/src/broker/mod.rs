@@ -3,7 +3,7 @@
 //! Each case first runs as fast as it goes, which finds its throughput, then at half of that, or at a given rate alone, which finds its latencies.
 //! Skerry is started anew for each case on an empty directory. Server and load have a processor each, where there are two.
 //!
-//! Two clients: [`engine`], whose frames are made once and which takes next to nothing of the processor, to see what the broker can do and what it
+//! Two clients: `engine`, whose frames are made once and which takes next to nothing of the processor, to see what the broker can do and what it
 //! costs; and librdkafka, to see what a program that uses it sees.
 
 mod case;

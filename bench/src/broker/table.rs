@@ -108,8 +108,8 @@ fn ratios(one: &Runs, other: &Runs) -> [Cell; 4] {
     let paced: fn(&Runs) -> &Option<Run> = |runs| &runs.paced;
     [
         of(|run| Some(run.work.bytes as f64 / run.seconds), closed).into(),
-        of(|run| cpu_per_mb(run), closed).into(),
-        of(|run| cpu_per_mb(run), paced).into(),
+        of(cpu_per_mb, closed).into(),
+        of(cpu_per_mb, paced).into(),
         of(|run| Some(run.quantile(0.99)?.as_secs_f64()), paced).into(),
     ]
 }

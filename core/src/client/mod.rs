@@ -35,8 +35,8 @@
 //! ```
 //!
 //! `examples/produce.rs` is the whole loop over a socket, the firmware under `tests/firmware` the same over a UART and over TLS.
-//! With the feature `embedded-io` an [`Io`] makes a transport of a serial driver or socket of those traits, with `embedded-nal` a
-//! [`Socket`] does of a TCP stack.
+//! With the feature `embedded-io` an `Io` makes a transport of a serial driver or socket of those traits, with `embedded-nal` a
+//! `Socket` does of a TCP stack.
 
 mod backoff;
 mod consumer;

@@ -248,7 +248,7 @@ impl Exchange for SmallExchange {
                 Share::copy(&x25519_dalek::x25519(**private, x25519_dalek::X25519_BASEPOINT_BYTES))
             }
         };
-        share.unwrap_or_else(|| Share {
+        share.unwrap_or(Share {
             bytes: [0; crate::suite::SHARE_BYTES_MAX],
             len: 0,
         })
