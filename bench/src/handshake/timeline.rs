@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn a_handshake_has_its_states_and_its_bytes() {
         let svg = timeline(Kind::MAIN[0], Peer::Skerry(Choice::Fast)).unwrap();
-        for words in ["await client hello", "await finished", "bytes in", "↓", "↑"] {
+        for words in ["await client hello", "await client finished", "bytes in", "↓", "↑"] {
             assert!(svg.contains(words), "{words} in {svg}");
         }
     }
