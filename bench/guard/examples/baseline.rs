@@ -56,21 +56,11 @@ fn count(summary: &Value) -> Option<Count> {
         summary.get("id")?.as_str()?
     );
     let profiles = summary.get("profiles")?.as_array()?;
-    let metrics = profiles
+    let instructions = profiles
         .iter()
-        .find_map(|profile| profile.pointer("/summaries/total/summary/Callgrind/Ir/metrics"))?;
+        .find_map(|profile| profile.pointer("/data/total/metrics/Ir/values/new"))?;
     Some(Count {
         name,
-        instructions: newest(metrics)?,
+        instructions: instructions.as_u64()?,
     })
-}
-
-/// The count of this run: alone, or beside the one before.
-fn newest(metrics: &Value) -> Option<u64> {
-    match metrics {
-        Value::Number(number) => number.as_u64(),
-        Value::Array(list) => newest(list.first()?),
-        Value::Object(map) => newest(map.get("Left").or_else(|| map.get("Both")).or_else(|| map.get("Int"))?),
-        _ => None,
-    }
 }

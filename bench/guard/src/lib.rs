@@ -93,4 +93,11 @@ mod tests {
         assert_eq!(count(&text, "seal"), None);
         assert_eq!(count(&text, "path"), None);
     }
+
+    /// A path that is renamed must not lose its limit unseen: the benches refuse to run without one.
+    #[test]
+    fn the_baseline_can_be_read() {
+        assert!(value(BASELINE, "compiler").is_some_and(|compiler| compiler.starts_with("rustc ")));
+        assert!(BASELINE.lines().filter(|line| line.starts_with("| ")).count() > 10);
+    }
 }
