@@ -52,7 +52,7 @@ fn a_browser_draws_the_charts() {
     let directory = TempDir::new();
     let file = |name: &str| directory.path().join(name).display().to_string();
     let (page, line, picture) = (file("page.html"), file("line.svg"), file("page.png"));
-    let only = ["--quick", "--only", "1.3/full/p256", "--without", "loopback"];
+    let only = ["--quick", "--only", "1.3/mutual/p256", "--without", "loopback"];
     let mut args = vec!["handshake", "--html", &page, "--svg", &line];
     args.extend(only);
     run(env!("CARGO_BIN_EXE_skerry-bench"), &args);

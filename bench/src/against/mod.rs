@@ -22,6 +22,7 @@ use crowd::Crowd;
 
 /// Whom to drive, and how hard.
 #[derive(clap::Args, Clone, Debug)]
+#[group(id = "another_server")]
 pub struct Args {
     /// Drive this TLS server instead; with --skerry, a Skerry by turns with it
     #[arg(long, value_name = "HOST:PORT")]
